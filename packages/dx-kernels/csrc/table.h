@@ -1,0 +1,30 @@
+/* The functions of dx-kernels that exist once per kernel path, by family. A family declares its functions in its
+ * own header as a list macro (return type, name, arguments) and defines them in its own .c file, which is
+ * compiled once per path; this header joins the lists. Every kernel returns DX_OK or DX_NO_MEMORY unless its
+ * header says otherwise, takes the degree first, and trusts its arguments: the .pyx beside it has checked them. */
+#ifndef DX_KERNELS_TABLE_H
+#define DX_KERNELS_TABLE_H
+
+#include "kernels.h"
+#include "layer_norm.h"
+
+#define DX_KERNELS_TABLE(F) \
+    DX_LAYER_NORM(F)
+
+typedef struct {
+#define DX_MEMBER(result, name, arguments) result (*name) arguments;
+    DX_KERNELS_TABLE(DX_MEMBER)
+#undef DX_MEMBER
+} dx_kernels_table;
+
+/* By path; a path that this binary does not hold is NULL. */
+extern const dx_kernels_table *const dx_kernels_tables[DX_PATH_COUNT];
+
+#ifdef DX_PATH
+/* Declarations for this path's own functions, so that one family can call another: DX_FN(layer_norm_forward)(…). */
+#define DX_DECLARE(result, name, arguments) result DX_FN(name) arguments;
+DX_KERNELS_TABLE(DX_DECLARE)
+#undef DX_DECLARE
+#endif
+
+#endif

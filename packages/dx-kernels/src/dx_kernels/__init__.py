@@ -1,0 +1,10 @@
+"""dx-kernels: forward and backward kernels of document models, bit-equal on every path and thread count."""
+from .below import available_paths as available_paths
+from .below import degree as degree
+from .below import get_degree as get_degree
+from .below import get_path as get_path
+from .below import kernel_path as kernel_path
+from .layer_norm import layer_norm_backward as layer_norm_backward
+from .layer_norm import layer_norm_forward as layer_norm_forward
+
+__version__ = "0.1.0"

@@ -1,0 +1,24 @@
+/* The functions of dx-numerics that exist once per kernel path. A family adds its lines here and its code in
+ * its own .c file; each file is compiled once per path. */
+#ifndef DX_NUMERICS_TABLE_H
+#define DX_NUMERICS_TABLE_H
+
+#include <dx_numerics/config.h>
+
+#define DX_NUMERICS_TABLE(F) \
+    F(float, dot16, (const float *a, const float *b, ptrdiff_t n)) \
+    F(float, dot16_strided, (const float *a, ptrdiff_t a_stride, const float *b, ptrdiff_t b_stride, ptrdiff_t n)) \
+    F(float, sum16, (const float *x, ptrdiff_t n)) \
+    F(float, sum16_strided, (const float *x, ptrdiff_t stride, ptrdiff_t n)) \
+    F(void, exp32, (ptrdiff_t n, const float *x, float *out))
+
+typedef struct {
+#define DX_MEMBER(result, name, arguments) result (*name) arguments;
+    DX_NUMERICS_TABLE(DX_MEMBER)
+#undef DX_MEMBER
+} dx_numerics_table;
+
+/* By path; a path that this binary does not hold is NULL. */
+extern const dx_numerics_table *const dx_numerics_tables[DX_PATH_COUNT];
+
+#endif

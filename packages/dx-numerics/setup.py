@@ -1,0 +1,88 @@
+"""Builds the extension modules. Metadata is in pyproject.toml."""
+# --- shared build rules: the same text in every compiled package (tests/test_build_flags.py) ---
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+from setuptools.command.build_clib import build_clib
+
+ABI3 = [("Py_LIMITED_API", "0x030B0000"), ("CYTHON_LIMITED_API", "1")]
+DEBUG = os.environ.get("DX_CYTHON_DEBUG") == "1"
+SANITIZE = ["-fsanitize=address,undefined", "-fno-omit-frame-pointer"] if os.environ.get("DX_SANITIZE") == "1" else []
+DIRECTIVES = {
+    "language_level": 3, "embedsignature": True, "cdivision": True, "freethreading_compatible": True,
+    "boundscheck": DEBUG, "wraparound": False, "initializedcheck": DEBUG, "nonecheck": DEBUG,
+}
+# Ours come after the user's CFLAGS, so these hold whatever the environment says.
+C_FLAGS = ["-std=gnu11", "-O3", "-ffp-contract=off", "-fno-fast-math", "-fno-math-errno", "-fno-trapping-math",
+           "-fno-lto", "-g0", "-Wall", "-Wextra", "-fvisibility=hidden", "-ffile-prefix-map=" + os.getcwd() + "=."] + SANITIZE
+GLUE_FLAGS = ["-std=gnu11", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-lto", "-g0", "-fvisibility=hidden",
+              "-Wno-unused-function", "-ffile-prefix-map=" + os.getcwd() + "=."] + SANITIZE
+LINK_FLAGS = ["-Wl,-s", "-Wl,--build-id=none"] if sys.platform == "linux" and not SANITIZE else SANITIZE[:1]
+PATH_FLAGS = {
+    "x86_64": {
+        "portable": ["-march=x86-64", "-mtune=generic"],
+        "avx2": ["-march=x86-64", "-mtune=generic", "-mavx2", "-mfma"],
+        "avx512": ["-march=x86-64", "-mtune=generic", "-mavx512f", "-mavx512vl", "-mavx512dq", "-mavx512bw", "-mfma",
+                   "-mprefer-vector-width=512"],
+    },
+    "aarch64": {"portable": ["-march=armv8-a"], "neon": ["-march=armv8-a"]},
+}
+PATH_NUMBERS = {"portable": 0, "avx2": 1, "avx512": 2, "neon": 3}
+MACHINE = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+
+
+class BuildPaths(build_clib):
+    """Compiles the same sources once per kernel path, each into its own folder of objects."""
+
+    def build_libraries(self, libraries):
+        base = self.build_temp
+        for library in libraries:
+            self.build_temp = os.path.join(base, library[0])
+            super().build_libraries([library])
+        self.build_temp = base
+
+
+def path_libraries(name, sources, headers, include_dirs):
+    """build_clib entries: one static library per kernel path of this machine."""
+    paths = PATH_FLAGS.get(MACHINE, {"portable": []})
+    return [(f"{name}_{path}", {"sources": sources, "obj_deps": {"": headers}, "include_dirs": include_dirs,
+                                "cflags": C_FLAGS + flags + [f"-DDX_PATH={PATH_NUMBERS[path]}"]})
+            for path, flags in paths.items()]
+
+
+def modules(package, names, **settings):
+    """Extension modules package.name from src/package/name.pyx, and the module that holds Cython's own helpers."""
+    shared = f"src/{package}/_cython.c"
+    subprocess.run([sys.executable, "-m", "cython", "--generate-shared", shared], check=True)
+    common = {"define_macros": ABI3, "py_limited_api": True, "extra_compile_args": GLUE_FLAGS,
+              "extra_link_args": LINK_FLAGS}
+    headers = settings.pop("depends", [])
+    core = settings.pop("core")
+    extensions = [Extension(f"{package}._cython", [shared], **common)]
+    for name in names:
+        own = core if name == "_core" else {}
+        extensions.append(Extension(f"{package}.{name}", [f"src/{package}/{name}.pyx"] + own.get("sources", []),
+                                    libraries=own.get("libraries", []), depends=headers, **settings, **common))
+    return cythonize(extensions, compiler_directives=DIRECTIVES, include_path=["src"],
+                     shared_utility_qualified_name=f"{package}._cython", force=DEBUG)
+
+
+# --- end of shared build rules ---
+HEADERS = [str(p) for p in sorted(Path("csrc").glob("*.h")) + sorted(Path("src/dx_numerics/include").rglob("*.h"))]
+INCLUDE = ["csrc", "src/dx_numerics/include"]
+LIBRARIES = path_libraries("dx_numerics", [f"csrc/{name}.c" for name in ("functions", "reduce", "table")], HEADERS, INCLUDE)
+
+setup(
+    cmdclass={"build_clib": BuildPaths},
+    libraries=LIBRARIES,
+    ext_modules=modules(
+        "dx_numerics", ["_core", "reduce"], include_dirs=INCLUDE, depends=HEADERS,
+        core={"sources": [f"csrc/{name}.c" for name in ("cpu", "pool", "tables")],
+              "libraries": [name for name, _ in LIBRARIES]}),
+    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+)

@@ -7,9 +7,11 @@
 
 #include "kernels.h"
 #include "layer_norm.h"
+#include "softmax.h"
 
 #define DX_KERNELS_TABLE(F) \
-    DX_LAYER_NORM(F)
+    DX_LAYER_NORM(F) \
+    DX_SOFTMAX(F)
 
 typedef struct {
 #define DX_MEMBER(result, name, arguments) result (*name) arguments;

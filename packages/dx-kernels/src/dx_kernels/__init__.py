@@ -6,5 +6,7 @@ from .below import get_path as get_path
 from .below import kernel_path as kernel_path
 from .layer_norm import layer_norm_backward as layer_norm_backward
 from .layer_norm import layer_norm_forward as layer_norm_forward
+from .softmax import softmax_backward as softmax_backward
+from .softmax import softmax_forward as softmax_forward
 
 __version__ = "0.1.0"

@@ -1,0 +1,117 @@
+/* Softmax of one row and its adjoint, shared by softmax.c and attention.c (so that the fused attention has the bits
+ * of the separate operations).
+ *
+ *   s = raw / scale + bias        m = maximum of the admitted s       e = exp32(s - m)       p = e / sum16(e)
+ *   ds = p * (dp - dot16(p, dp))  draw = ds / scale                   dbias = ds
+ *
+ * A column that is not admitted has s = -inf, so e = +0: exactly neutral in the sum. Maximum, exponential, sum and
+ * division are four loops: interleaving them costs more than the loads from the first-level cache. */
+#ifndef DX_SOFTMAX_ROW_H
+#define DX_SOFTMAX_ROW_H
+
+#include <dx_numerics/dot.h>
+#include <dx_numerics/math32.h>
+
+#define DX_SMALLEST_NORMAL 0x1p-126f
+
+DX_INLINE ptrdiff_t dx_round16(ptrdiff_t n) { return (n + 15) & ~(ptrdiff_t)15; }
+
+/* s[0..n) = raw / scale + bias, -inf where the mask does not admit, and -inf up to the next multiple of 16.
+ * raw may be s. bias and mask may be NULL. */
+DX_INLINE void dx_scores_row(ptrdiff_t n, const float *raw, float scale, const float *bias, const unsigned char *mask,
+                             float *s)
+{
+    const float minus_infinity = -__builtin_inff();
+    const dx_vf divisor = dx_vset(scale);
+    ptrdiff_t j = 0;
+    for (; j + DX_VL <= n; j += DX_VL) {
+        dx_vf v = dx_vload(raw + j);
+        if (scale != 1.0f) v = v / divisor;
+        if (bias) v = v + dx_vload(bias + j);
+        dx_vstore(s + j, v);
+    }
+    for (; j < n; j++) {
+        float v = raw[j] / scale;
+        s[j] = bias ? v + bias[j] : v;
+    }
+    if (mask) for (j = 0; j < n; j++) s[j] = mask[j] ? s[j] : minus_infinity;
+    for (j = n; j < dx_round16(n); j++) s[j] = minus_infinity;
+}
+
+/* The largest of n values (a multiple of 16), NaN passed over; -inf when there is none. */
+DX_INLINE float dx_maximum_row(ptrdiff_t n, const float *s)
+{
+    dx_vf m[DX_NV];
+    float t[16];
+    for (int h = 0; h < DX_NV; h++) m[h] = dx_vset(-__builtin_inff());
+    for (ptrdiff_t j = 0; j < n; j += 16)
+        for (int h = 0; h < DX_NV; h++) {
+            dx_vf v = dx_vload(s + j + h * DX_VL);
+            m[h] = dx_vselect(v > m[h], v, m[h]);
+        }
+    for (int h = 0; h < DX_NV; h++) dx_vstore(t + h * DX_VL, m[h]);
+    for (int width = 8; width; width >>= 1)
+        for (int l = 0; l < width; l++) t[l] = t[l + width] > t[l] ? t[l + width] : t[l];
+    return t[0];
+}
+
+/* Softmax over the first limit columns of a row of n; the others get +0. s is scratch for n rounded up to 16. p may
+ * be s: then all of the rounded row is written, zeros at its end; otherwise n elements. raw may be s. */
+DX_INLINE void dx_softmax_row(ptrdiff_t n, ptrdiff_t limit, const float *raw, float scale, const float *bias,
+                              const unsigned char *mask, float *s, float *p)
+{
+    const ptrdiff_t padded = dx_round16(limit), count = p == s ? dx_round16(n) : n;
+    dx_scores_row(limit, raw, scale, bias, mask, s);
+    const float maximum = dx_maximum_row(padded, s);
+    ptrdiff_t j;
+    if (maximum == -__builtin_inff()) { /* nothing admitted, unless there is a NaN */
+        int nan = 0;
+        for (j = 0; j < limit; j++) nan |= s[j] != s[j];
+        if (!nan) {
+            for (j = 0; j < count; j++) p[j] = 0.0f;
+            return;
+        }
+    }
+    for (j = 0; j < padded; j++) { /* below -104 exp32 is +0; not computing it spares slow denormal products */
+        float x = s[j] - maximum;
+        float e = dx_exp32(x < -104.0f ? 0.0f : x);
+        s[j] = x < -104.0f ? 0.0f : e;
+    }
+    const float total = dx_sum16(s, padded);
+    if (total != total) { /* NaN goes to every admitted column, and to no other */
+        for (j = 0; j < count; j++) p[j] = j < limit && (!mask || mask[j]) ? total : 0.0f;
+        return;
+    }
+    const dx_vf divisor = dx_vset(total), smallest = dx_vset(DX_SMALLEST_NORMAL);
+    const ptrdiff_t end = padded < count ? padded : count;
+    for (j = 0; j + DX_VL <= end; j += DX_VL) {
+        dx_vf v = dx_vload(s + j) / divisor;
+        dx_vstore(p + j, dx_vselect(v < smallest, (dx_vf){0}, v));
+    }
+    for (; j < end; j++) {
+        float v = s[j] / total;
+        p[j] = v < DX_SMALLEST_NORMAL ? 0.0f : v;
+    }
+    for (; j < count; j++) p[j] = 0.0f;
+}
+
+/* draw and dbias may be NULL; draw may be dp, dbias may be dp when draw is not. */
+DX_INLINE void dx_softmax_backward_row(ptrdiff_t n, const float *p, const float *dp, float scale, float *draw,
+                                       float *dbias)
+{
+    const float inner = dx_dot16(p, dp, n);
+    const dx_vf inner_v = dx_vset(inner), divisor = dx_vset(scale);
+    ptrdiff_t j = 0;
+    for (; j + DX_VL <= n; j += DX_VL) {
+        dx_vf ds = dx_vload(p + j) * (dx_vload(dp + j) - inner_v);
+        if (dbias) dx_vstore(dbias + j, ds);
+        if (draw) dx_vstore(draw + j, scale != 1.0f ? ds / divisor : ds);
+    }
+    for (; j < n; j++) {
+        float ds = p[j] * (dp[j] - inner);
+        if (dbias) dbias[j] = ds;
+        if (draw) draw[j] = ds / scale;
+    }
+}
+
+#endif

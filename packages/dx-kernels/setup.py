@@ -75,7 +75,7 @@ def modules(package, names, **settings):
 # --- end of shared build rules ---
 import dx_numerics
 
-FAMILIES = ["layer_norm", "softmax"]
+FAMILIES = ["activations", "layer_norm", "softmax"]
 HEADERS = [str(p) for p in sorted(Path("csrc").glob("*.h"))]
 INCLUDE = ["csrc", dx_numerics.get_include()]
 LIBRARIES = path_libraries("dx_kernels", [f"csrc/{name}.c" for name in FAMILIES + ["table"]], HEADERS, INCLUDE)

@@ -6,10 +6,12 @@
 #define DX_KERNELS_TABLE_H
 
 #include "kernels.h"
+#include "activations.h"
 #include "layer_norm.h"
 #include "softmax.h"
 
 #define DX_KERNELS_TABLE(F) \
+    DX_ACTIVATIONS(F) \
     DX_LAYER_NORM(F) \
     DX_SOFTMAX(F)
 

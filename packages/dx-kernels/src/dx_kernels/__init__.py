@@ -1,4 +1,12 @@
 """dx-kernels: forward and backward kernels of document models, bit-equal on every path and thread count."""
+from .activations import gelu_erf_backward as gelu_erf_backward
+from .activations import gelu_erf_forward as gelu_erf_forward
+from .activations import gelu_tanh_backward as gelu_tanh_backward
+from .activations import gelu_tanh_forward as gelu_tanh_forward
+from .activations import relu_backward as relu_backward
+from .activations import relu_forward as relu_forward
+from .activations import tanh_backward as tanh_backward
+from .activations import tanh_forward as tanh_forward
 from .below import available_paths as available_paths
 from .below import degree as degree
 from .below import get_degree as get_degree

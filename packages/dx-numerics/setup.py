@@ -82,7 +82,7 @@ setup(
     libraries=LIBRARIES,
     ext_modules=modules(
         "dx_numerics", ["_core", "reduce"], include_dirs=INCLUDE, depends=HEADERS,
-        core={"sources": [f"csrc/{name}.c" for name in ("cpu", "pool", "tables")],
+        core={"sources": [f"csrc/{name}.c" for name in ("cpu", "pool", "probe", "tables")],
               "libraries": [name for name, _ in LIBRARIES]}),
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

@@ -34,17 +34,27 @@ int dx_path_best(void)
 }
 
 #if defined(__x86_64__)
-/* MXCSR: exceptions masked, round to nearest, neither FTZ nor DAZ. */
+/* MXCSR: exceptions masked, round to nearest, neither FTZ nor DAZ. The low six bits are sticky exception flags; they
+ * do not change results, and writing the register costs more than reading it. */
 #define DX_MXCSR 0x1F80u
+#define DX_MXCSR_FLAGS 0x3Fu
+int dx_fp_is_ieee(void) { return (_mm_getcsr() & ~DX_MXCSR_FLAGS) == DX_MXCSR; }
 uint64_t dx_fp_enter(void)
 {
     unsigned int saved = _mm_getcsr();
-    if (saved != DX_MXCSR) _mm_setcsr(DX_MXCSR);
+    if ((saved & ~DX_MXCSR_FLAGS) != DX_MXCSR) _mm_setcsr(DX_MXCSR);
     return saved;
 }
 void dx_fp_leave(uint64_t saved)
 {
-    if (saved != DX_MXCSR) _mm_setcsr((unsigned int)saved);
+    if ((saved & ~(uint64_t)DX_MXCSR_FLAGS) != DX_MXCSR) _mm_setcsr((unsigned int)saved);
+}
+/* Test hook: round to nearest / up / down / towards zero with flushing off, or flushing on. */
+void dx_fp_disturb(int mode)
+{
+    static const unsigned int modes[] = {DX_MXCSR, DX_MXCSR | 0x4000u, DX_MXCSR | 0x2000u, DX_MXCSR | 0x6000u,
+                                         DX_MXCSR | 0x8040u};
+    _mm_setcsr(modes[mode]);
 }
 #elif defined(__aarch64__)
 /* FPCR zero: no traps, round to nearest, FZ off, default NaN off. */
@@ -59,7 +69,20 @@ void dx_fp_leave(uint64_t saved)
 {
     if (saved) __asm__ volatile("msr fpcr, %0" : : "r"(saved));
 }
+int dx_fp_is_ieee(void)
+{
+    uint64_t now;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(now));
+    return now == 0;
+}
+void dx_fp_disturb(int mode)
+{
+    static const uint64_t modes[] = {0, 1u << 22, 2u << 22, 3u << 22, 1u << 24};
+    __asm__ volatile("msr fpcr, %0" : : "r"(modes[mode]));
+}
 #else
 uint64_t dx_fp_enter(void) { return 0; }
 void dx_fp_leave(uint64_t saved) { (void)saved; }
+int dx_fp_is_ieee(void) { return 1; }
+void dx_fp_disturb(int mode) { (void)mode; }
 #endif

@@ -1,4 +1,5 @@
 """The C heart of dx-numerics: kernel path, degree, floating-point environment, thread pool."""
+import atexit
 import contextlib
 import os
 
@@ -9,28 +10,44 @@ cdef extern from "runtime_impl.h" nogil:
     void dx_fp_leave(unsigned long long saved)
     void dx_parallel(void (*task)(void *, Py_ssize_t, Py_ssize_t, int) noexcept nogil, void *context,
                      Py_ssize_t count, Py_ssize_t grain, int degree)
+    int dx_fp_is_ieee()
+    void dx_fp_disturb(int mode)
+    int DX_MAX_DEGREE
+    void dx_pool_start()
+    void dx_pool_stop()
+    int dx_pool_workers()
+    void dx_parallel_probe(int *worker, int *visits, Py_ssize_t count, Py_ssize_t grain, int degree, int spin,
+                           int nested, int *report)
 
 cdef extern from "table.h" nogil:
     const void *dx_numerics_tables[4]
 
 cdef extern from *:
     """
-    /* The calling thread's own choice; -1 (path) or 0 (degree): none, the process default holds. */
+    #include <stdatomic.h>
+    /* The calling thread's own choice; -1 (path) or 0 (degree): none, the process default holds. The defaults are
+       atomic so that one thread may set them while others compute (also without the GIL). */
     static _Thread_local int dx_thread_path = -1;
     static _Thread_local int dx_thread_degree = 0;
-    static int dx_default_path = 0;
-    static int dx_default_degree = 1;
+    static atomic_int dx_default_path = 0;
+    static atomic_int dx_default_degree = 1;
+    static inline int dx_load(atomic_int *p) { return atomic_load_explicit(p, memory_order_relaxed); }
+    static inline void dx_store(atomic_int *p, int v) { atomic_store_explicit(p, v, memory_order_relaxed); }
     """
-    int dx_thread_path, dx_thread_degree, dx_default_path, dx_default_degree
+    ctypedef int atomic_int
+    int dx_thread_path, dx_thread_degree
+    atomic_int dx_default_path, dx_default_degree
+    int dx_load(atomic_int *p) nogil
+    void dx_store(atomic_int *p, int value) nogil
 
 PATHS = ("portable", "avx2", "avx512", "neon")
-MAX_DEGREE = 64
+MAX_DEGREE = DX_MAX_DEGREE
 
 cdef int path_current() noexcept nogil:
-    return dx_default_path if dx_thread_path < 0 else dx_thread_path
+    return dx_load(&dx_default_path) if dx_thread_path < 0 else dx_thread_path
 
 cdef int degree_current() noexcept nogil:
-    return dx_default_degree if dx_thread_degree == 0 else dx_thread_degree
+    return dx_load(&dx_default_degree) if dx_thread_degree == 0 else dx_thread_degree
 
 cdef unsigned long long fp_enter() noexcept nogil:
     return dx_fp_enter()
@@ -79,20 +96,30 @@ def get_degree():
 
 
 def set_path(name):
-    """Makes `name` the process's default kernel path. ValueError: no such path. RuntimeError: not available here."""
-    global dx_default_path
-    dx_default_path = _path_number(name, "path")
+    """Makes `name` the kernel path of the process: of every thread that is not inside `kernel_path`.
+
+    Raises    ValueError: no such path · RuntimeError: this CPU or this build cannot run it
+    """
+    dx_store(&dx_default_path, _path_number(name, "path"))
 
 
 def set_degree(value):
-    """Makes `value` (1 to MAX_DEGREE) the process's default degree."""
-    global dx_default_degree
-    dx_default_degree = _degree_number(value, "degree")
+    """Makes `value` the degree of the process: of every thread that is not inside `degree`.
+
+    Raises    ValueError: not a whole number from 1 to MAX_DEGREE
+    """
+    dx_store(&dx_default_degree, _degree_number(value, "degree"))
 
 
 @contextlib.contextmanager
 def kernel_path(name):
-    """Context manager: calls of this thread use the kernel path `name` inside. Errors as `set_path`."""
+    """Context manager: calls of this thread use the kernel path `name` inside.
+
+    Other threads, and threads started inside, are not affected: they follow `set_path`. Managers nest, and must be
+    left in the thread that entered them.
+
+    Raises    as `set_path`
+    """
     global dx_thread_path
     number = _path_number(name, "path")
     saved = dx_thread_path
@@ -105,7 +132,10 @@ def kernel_path(name):
 
 @contextlib.contextmanager
 def degree(value):
-    """Context manager: calls of this thread use `value` threads inside. Errors as `set_degree`."""
+    """Context manager: calls of this thread use `value` threads inside (itself among them); as `kernel_path`.
+
+    Raises    as `set_degree`
+    """
     global dx_thread_degree
     number = _degree_number(value, "degree")
     saved = dx_thread_degree
@@ -116,16 +146,70 @@ def degree(value):
         dx_thread_degree = saved
 
 
+def _processors():
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _from_environment():
-    global dx_default_path, dx_default_degree
+    """The defaults at import: DX_KERNEL_PATH and DX_DEGREE where set, else the fastest path and every processor."""
     wanted = os.environ.get("DX_KERNEL_PATH", "")
-    dx_default_path = _path_number(wanted, "DX_KERNEL_PATH") if wanted else dx_path_best()
+    number = _path_number(wanted, "environment variable DX_KERNEL_PATH") if wanted else dx_path_best()
+    dx_store(&dx_default_path, number)
     wanted = os.environ.get("DX_DEGREE", "")
     if wanted:
-        dx_default_degree = _degree_number(int(wanted) if wanted.isdecimal() else wanted, "DX_DEGREE")
+        number = int(wanted) if wanted.isascii() and wanted.isdecimal() and len(wanted) < 4 else wanted
+        dx_store(&dx_default_degree, _degree_number(number, "environment variable DX_DEGREE"))
     else:
-        dx_default_degree = min(MAX_DEGREE, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity")
-                                else os.cpu_count() or 1)
+        dx_store(&dx_default_degree, min(MAX_DEGREE, _processors()))
+
+
+def _is_ieee():
+    """Whether the calling thread rounds to nearest and keeps subnormals now (outside of dx's calls); bool."""
+    return bool(dx_fp_is_ieee())
+
+
+def _disturb(mode):
+    """Leaves the calling thread in a foreign floating-point mode, as another library might; for tests.
+
+    mode: "ieee", "up", "down", "zero" (rounding) or "flush" (subnormals to zero).
+    """
+    modes = ("ieee", "up", "down", "zero", "flush")
+    if mode not in modes:
+        raise ValueError(f"mode = {mode!r}: expected one of {', '.join(modes)}")
+    dx_fp_disturb(modes.index(mode))
+
+
+def _pool_workers():
+    """Threads of the pool that exist now; for tests."""
+    return dx_pool_workers()
+
+
+def _parallel_probe(int[::1] worker not None, int[::1] visits not None, Py_ssize_t grain, int degree, int spin=0,
+                    int nested=0):
+    """Runs a region over the items of `worker` and writes who ran each item and how often; for tests.
+
+    spin: busy steps an item; nested: items of a region started inside every piece. Returns (pieces that met another
+    piece with the same worker index, pieces outside IEEE mode, nested items run).
+    """
+    cdef int report[3]
+    cdef Py_ssize_t count = worker.shape[0]
+    if visits.shape[0] != count:
+        raise ValueError(f"visits has shape ({visits.shape[0]},): expected ({count},)")
+    if not 1 <= degree <= DX_MAX_DEGREE:
+        raise ValueError(f"degree = {degree}: expected a whole number from 1 to {DX_MAX_DEGREE}")
+    cdef int *pw = &worker[0] if count else NULL
+    cdef int *pv = &visits[0] if count else NULL
+    with nogil:
+        dx_parallel_probe(pw, pv, count, grain, degree, spin, nested, report)
+    return report[0], report[1], report[2]
+
+
+def _stop_pool():
+    with nogil:
+        dx_pool_stop()
 
 
 _from_environment()
+dx_pool_start()
+atexit.register(_stop_pool)

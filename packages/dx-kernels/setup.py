@@ -1,5 +1,6 @@
 """Builds the extension modules. Metadata is in pyproject.toml."""
 # --- shared build rules: the same text in every compiled package (tests/test_build_flags.py) ---
+import hashlib
 import os
 import platform
 import subprocess
@@ -19,7 +20,8 @@ DIRECTIVES = {
 }
 # Ours come after the user's CFLAGS, so these hold whatever the environment says.
 C_FLAGS = ["-std=gnu11", "-O3", "-ffp-contract=off", "-fno-fast-math", "-fno-math-errno", "-fno-trapping-math",
-           "-fno-lto", "-g0", "-Wall", "-Wextra", "-fvisibility=hidden", "-ffile-prefix-map=" + os.getcwd() + "=."] + SANITIZE
+           "-fno-lto", "-g0", "-Wall", "-Wextra", "-fvisibility=hidden",
+           "-ffile-prefix-map=" + os.getcwd() + "=."] + SANITIZE
 GLUE_FLAGS = ["-std=gnu11", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-lto", "-g0", "-fvisibility=hidden",
               "-Wno-unused-function", "-ffile-prefix-map=" + os.getcwd() + "=."] + SANITIZE
 LINK_FLAGS = ["-Wl,-s", "-Wl,--build-id=none"] if sys.platform == "linux" and not SANITIZE else SANITIZE[:1]
@@ -55,6 +57,14 @@ def path_libraries(name, sources, headers, include_dirs):
             for path, flags in paths.items()]
 
 
+def interface(installed):
+    """SHA-256 of what another package compiles against: the headers and .pxd files of an installed package folder."""
+    h = hashlib.sha256()
+    for path in sorted([*installed.glob("*.pxd"), *installed.glob("include/*/*.h")]):
+        h.update(f"{path.relative_to(installed).as_posix()}\n".encode() + path.read_bytes())
+    return h.hexdigest()
+
+
 def modules(package, names, **settings):
     """Extension modules package.name from src/package/name.pyx, and the module that holds Cython's own helpers."""
     shared = f"src/{package}/_cython.c"
@@ -66,17 +76,24 @@ def modules(package, names, **settings):
     extensions = [Extension(f"{package}._cython", [shared], **common)]
     for name in names:
         own = core if name == "_core" else {}
+        macros = {"define_macros": ABI3 + own.get("macros", [])}
         extensions.append(Extension(f"{package}.{name}", [f"src/{package}/{name}.pyx"] + own.get("sources", []),
-                                    libraries=own.get("libraries", []), depends=headers, **settings, **common))
+                                    libraries=own.get("libraries", []), depends=headers,
+                                    **{**common, **settings, **macros}))
     return cythonize(extensions, compiler_directives=DIRECTIVES, include_path=["src"],
                      shared_utility_qualified_name=f"{package}._cython", force=DEBUG)
 
 
 # --- end of shared build rules ---
-import dx_numerics
+import dx_numerics  # noqa: E402
 
-FAMILIES = ["activations", "layer_norm", "softmax"]
-HEADERS = [str(p) for p in sorted(Path("csrc").glob("*.h"))]
+FAMILIES = [  # one a line
+    "activations",
+    "layer_norm",
+    "softmax",
+]
+BELOW = Path(dx_numerics.__file__).parent
+HEADERS = [str(p) for p in sorted([*Path("csrc").glob("*.h"), *BELOW.glob("*.pxd"), *BELOW.glob("include/*/*.h")])]
 INCLUDE = ["csrc", dx_numerics.get_include()]
 LIBRARIES = path_libraries("dx_kernels", [f"csrc/{name}.c" for name in FAMILIES + ["table"]], HEADERS, INCLUDE)
 
@@ -86,6 +103,7 @@ setup(
     ext_modules=modules(
         "dx_kernels", ["_core"] + FAMILIES, include_dirs=INCLUDE, depends=HEADERS,
         core={"sources": [f"csrc/{name}.c" for name in ("scratch", "tables")],
-              "libraries": [name for name, _ in LIBRARIES]}),
+              "libraries": [name for name, _ in LIBRARIES],
+              "macros": [("DX_BUILT_AGAINST", f'"{interface(BELOW)}"')]}),
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

@@ -1,5 +1,6 @@
 """Builds the extension modules. Metadata is in pyproject.toml."""
 # --- shared build rules: the same text in every compiled package (tests/test_build_flags.py) ---
+import hashlib
 import os
 import platform
 import subprocess
@@ -19,7 +20,8 @@ DIRECTIVES = {
 }
 # Ours come after the user's CFLAGS, so these hold whatever the environment says.
 C_FLAGS = ["-std=gnu11", "-O3", "-ffp-contract=off", "-fno-fast-math", "-fno-math-errno", "-fno-trapping-math",
-           "-fno-lto", "-g0", "-Wall", "-Wextra", "-fvisibility=hidden", "-ffile-prefix-map=" + os.getcwd() + "=."] + SANITIZE
+           "-fno-lto", "-g0", "-Wall", "-Wextra", "-fvisibility=hidden",
+           "-ffile-prefix-map=" + os.getcwd() + "=."] + SANITIZE
 GLUE_FLAGS = ["-std=gnu11", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-lto", "-g0", "-fvisibility=hidden",
               "-Wno-unused-function", "-ffile-prefix-map=" + os.getcwd() + "=."] + SANITIZE
 LINK_FLAGS = ["-Wl,-s", "-Wl,--build-id=none"] if sys.platform == "linux" and not SANITIZE else SANITIZE[:1]
@@ -55,6 +57,14 @@ def path_libraries(name, sources, headers, include_dirs):
             for path, flags in paths.items()]
 
 
+def interface(installed):
+    """SHA-256 of what another package compiles against: the headers and .pxd files of an installed package folder."""
+    h = hashlib.sha256()
+    for path in sorted([*installed.glob("*.pxd"), *installed.glob("include/*/*.h")]):
+        h.update(f"{path.relative_to(installed).as_posix()}\n".encode() + path.read_bytes())
+    return h.hexdigest()
+
+
 def modules(package, names, **settings):
     """Extension modules package.name from src/package/name.pyx, and the module that holds Cython's own helpers."""
     shared = f"src/{package}/_cython.c"
@@ -66,16 +76,21 @@ def modules(package, names, **settings):
     extensions = [Extension(f"{package}._cython", [shared], **common)]
     for name in names:
         own = core if name == "_core" else {}
+        macros = {"define_macros": ABI3 + own.get("macros", [])}
         extensions.append(Extension(f"{package}.{name}", [f"src/{package}/{name}.pyx"] + own.get("sources", []),
-                                    libraries=own.get("libraries", []), depends=headers, **settings, **common))
+                                    libraries=own.get("libraries", []), depends=headers,
+                                    **{**common, **settings, **macros}))
     return cythonize(extensions, compiler_directives=DIRECTIVES, include_path=["src"],
                      shared_utility_qualified_name=f"{package}._cython", force=DEBUG)
 
 
 # --- end of shared build rules ---
-HEADERS = [str(p) for p in sorted(Path("csrc").glob("*.h")) + sorted(Path("src/dx_numerics/include").rglob("*.h"))]
+PACKAGE = Path("src/dx_numerics")
+INTERFACE = sorted([*PACKAGE.glob("*.pxd"), *PACKAGE.glob("include/*/*.h")])
+HEADERS = [str(p) for p in sorted(Path("csrc").glob("*.h")) + INTERFACE]
 INCLUDE = ["csrc", "src/dx_numerics/include"]
-LIBRARIES = path_libraries("dx_numerics", [f"csrc/{name}.c" for name in ("functions", "reduce", "table")], HEADERS, INCLUDE)
+LIBRARIES = path_libraries("dx_numerics", [f"csrc/{name}.c" for name in ("functions", "reduce", "table")], HEADERS,
+                           INCLUDE)
 
 setup(
     cmdclass={"build_clib": BuildPaths},
@@ -83,6 +98,7 @@ setup(
     ext_modules=modules(
         "dx_numerics", ["_core", "reduce"], include_dirs=INCLUDE, depends=HEADERS,
         core={"sources": [f"csrc/{name}.c" for name in ("cpu", "pool", "probe", "tables")],
-              "libraries": [name for name, _ in LIBRARIES]}),
+              "libraries": [name for name, _ in LIBRARIES],
+              "macros": [("DX_INTERFACE", f'"{interface(PACKAGE)}"')]}),
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

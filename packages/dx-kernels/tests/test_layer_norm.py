@@ -2,7 +2,6 @@ import dx_kernels as k
 import numpy as np
 import pytest
 from conftest import same_bits
-from dx_kernels import ref
 from dx_kernels.ref import layer_norm as ref_layer_norm
 
 SHAPES = [(1, 1), (1, 16), (3, 5), (7, 192), (33, 100), (64, 257)]

@@ -8,6 +8,10 @@ cdef extern from "table.h" nogil:
     dx_runtime dx_rt
     const void *dx_kernels_tables[4]
 
+cdef extern from *:
+    const char *DX_BUILT_AGAINST
+
+BUILT_AGAINST = DX_BUILT_AGAINST.decode()
 dx_rt.parallel = parallel
 
 

@@ -1,4 +1,5 @@
 """Everything that dx-kernels takes from dx-numerics, by name (docs: layering)."""
+from dx_numerics import INTERFACE as INTERFACE
 from dx_numerics import available_paths as available_paths
 from dx_numerics import degree as degree
 from dx_numerics import get_degree as get_degree
@@ -6,3 +7,12 @@ from dx_numerics import get_include as get_include
 from dx_numerics import get_path as get_path
 from dx_numerics import kernel_path as kernel_path
 from dx_numerics import ref as ref
+
+_OTHER = ("dx-kernels was built against other headers than those of the installed dx-numerics ({}): "
+          "install the two from the same build")
+try:
+    from ._core import BUILT_AGAINST
+except TypeError as error:  # an exported C function has another signature now
+    raise ImportError(_OTHER.format(error)) from error
+if BUILT_AGAINST != INTERFACE:
+    raise ImportError(_OTHER.format(f"{BUILT_AGAINST[:12]} and {INTERFACE[:12]}"))

@@ -1,6 +1,7 @@
 """dx-numerics: arithmetic with the same bits on every kernel path and thread count."""
 from pathlib import Path as _Path
 
+from ._core import INTERFACE as INTERFACE
 from ._core import MAX_DEGREE as MAX_DEGREE
 from ._core import PATHS as PATHS
 from ._core import available_paths as available_paths

@@ -40,6 +40,10 @@ cdef extern from *:
     int dx_load(atomic_int *p) nogil
     void dx_store(atomic_int *p, int value) nogil
 
+cdef extern from *:
+    const char *DX_INTERFACE
+
+INTERFACE = DX_INTERFACE.decode()  # SHA-256 of the installed headers and .pxd files; dx-kernels compares it at import
 PATHS = ("portable", "avx2", "avx512", "neon")
 MAX_DEGREE = DX_MAX_DEGREE
 

@@ -1,0 +1,8 @@
+"""dx-labels: labels, schemas, evaluation and the `dx` command. This version: `dx --version`, no data handling yet."""
+from .below import available_paths as available_paths
+from .below import degree as degree
+from .below import get_degree as get_degree
+from .below import get_path as get_path
+from .below import kernel_path as kernel_path
+
+__version__ = "0.1.0"

@@ -1,0 +1,47 @@
+"""The dx command: its three names, its output, its exit codes."""
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import dx_labels
+import pytest
+from dx_labels import command
+
+
+def launchers():
+    folder = Path(sys.executable).parent
+    found = [[shutil.which(name, path=str(folder))] for name in ("dx", "dx-labels")]
+    return [*found, [sys.executable, "-m", "dx_labels"]]
+
+
+@pytest.mark.parametrize("launcher", launchers(), ids=["dx", "dx-labels", "module"])
+def test_three_names_give_the_same_json(launcher):
+    done = subprocess.run([*launcher, "--version", "--json"], capture_output=True, text=True, check=True)
+    answer = json.loads(done.stdout)
+    assert done.stderr == ""
+    assert answer["distributions"]["dx-labels"]["version"] == dx_labels.__version__
+    assert Path(answer["distributions"]["dx-numerics"]["folder"], "include").is_dir()
+    assert answer["path"] in answer["paths"]
+
+
+def test_text_names_all_five(capsys):
+    assert command.main(["--version"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in out[:5]] == [[name, dx_labels.__version__] for name in command.DISTRIBUTIONS]
+
+
+def test_usage_errors_exit_2_and_stay_off_stdout(capsys):
+    assert command.main([]) == 2
+    assert command.main(["--nonsense"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and "nonsense" in captured.err
+    assert command.main(["--help"]) == 0
+
+
+def test_mixed_versions_are_a_failure(monkeypatch, capsys):
+    mixed = {name: {"version": "0.1.0", "folder": "x"} for name in command.DISTRIBUTIONS}
+    mixed["dx-kernels"] = {"version": "0.0.9", "folder": "x"}
+    monkeypatch.setattr(command, "versions", lambda: mixed)
+    assert command.main(["--version"]) == 1

@@ -96,7 +96,7 @@ setup(
     cmdclass={"build_clib": BuildPaths},
     libraries=LIBRARIES,
     ext_modules=modules(
-        "dx_numerics", ["_core", "reduce"], include_dirs=INCLUDE, depends=HEADERS,
+        "dx_numerics", ["_core", "reduce", "functions"], include_dirs=INCLUDE, depends=HEADERS,
         core={"sources": [f"csrc/{name}.c" for name in ("cpu", "pool", "probe", "tables")],
               "libraries": [name for name, _ in LIBRARIES],
               "macros": [("DX_INTERFACE", f'"{interface(PACKAGE)}"')]}),

@@ -10,7 +10,15 @@
     F(float, dot16_strided, (const float *a, ptrdiff_t a_stride, const float *b, ptrdiff_t b_stride, ptrdiff_t n)) \
     F(float, sum16, (const float *x, ptrdiff_t n)) \
     F(float, sum16_strided, (const float *x, ptrdiff_t stride, ptrdiff_t n)) \
-    F(void, exp32, (ptrdiff_t n, const float *x, float *out))
+    F(void, exp32, (ptrdiff_t n, const float *x, float *out)) \
+    F(void, tanh32, (ptrdiff_t n, const float *x, float *out)) \
+    F(void, erf32, (ptrdiff_t n, const float *x, float *out)) \
+    F(void, sigmoid32, (ptrdiff_t n, const float *x, float *out)) \
+    F(void, rsqrt32, (ptrdiff_t n, const float *x, float *out)) \
+    F(void, exp64, (ptrdiff_t n, const double *x, double *out)) \
+    F(void, log64, (ptrdiff_t n, const double *x, double *out)) \
+    F(void, log1p64, (ptrdiff_t n, const double *x, double *out)) \
+    F(void, softplus64, (ptrdiff_t n, const double *x, double *out))
 
 typedef struct {
 #define DX_MEMBER(result, name, arguments) result (*name) arguments;

@@ -12,6 +12,15 @@ from ._core import kernel_path as kernel_path
 from ._core import set_degree as set_degree
 from ._core import set_path as set_path
 from . import ref as ref
+from .functions import erf32 as erf32
+from .functions import exp32 as exp32
+from .functions import exp64 as exp64
+from .functions import log1p64 as log1p64
+from .functions import log64 as log64
+from .functions import rsqrt32 as rsqrt32
+from .functions import sigmoid32 as sigmoid32
+from .functions import softplus64 as softplus64
+from .functions import tanh32 as tanh32
 from .reduce import dot16 as dot16
 
 __version__ = "0.1.0"

@@ -85,16 +85,16 @@ def modules(package, names, **settings):
 
 
 # --- end of shared build rules ---
-import dx_numerics  # noqa: E402
+from importlib.util import find_spec  # noqa: E402
 
 FAMILIES = [  # one a line
     "activations",
     "layer_norm",
     "softmax",
 ]
-BELOW = Path(dx_numerics.__file__).parent
+BELOW = Path(find_spec("dx_numerics").submodule_search_locations[0])  # not imported: only its files are needed
 HEADERS = [str(p) for p in sorted([*Path("csrc").glob("*.h"), *BELOW.glob("*.pxd"), *BELOW.glob("include/*/*.h")])]
-INCLUDE = ["csrc", dx_numerics.get_include()]
+INCLUDE = ["csrc", str(BELOW / "include")]
 LIBRARIES = path_libraries("dx_kernels", [f"csrc/{name}.c" for name in FAMILIES + ["table"]], HEADERS, INCLUDE)
 
 setup(

@@ -8,7 +8,8 @@ import tempfile
 import venv
 from pathlib import Path
 
-from .workspace import DIST, PACKAGES, ROOT, Failed, clean_environment, existing, folder, module, python_of, run, say
+from .workspace import (DIST, PACKAGES, ROOT, VENV, Failed, clean_environment, existing, folder, module, python_of, run,
+                        say)
 
 SOURCE_SUFFIXES = {".py", ".pyx", ".pxd", ".pyi", ".c", ".h", ".toml", ".md", ".in", ".typed", ".json", ""}
 SETTINGS = ("DX_CYTHON_DEBUG", "DX_SANITIZE", "CC", "CFLAGS")  # what from the environment changes a build
@@ -69,7 +70,6 @@ def pip(venv_folder, *arguments, env=None):
 
 def build_tool():
     """The environment that runs `pip wheel`: .venv, made when missing."""
-    from .workspace import VENV
     if not python_of(VENV).exists():
         make_venv(VENV)
     return VENV
@@ -91,18 +91,18 @@ def build_one(package, out, links, tool, kind="wheel"):
         return Path(shutil.move(files[0], out / files[0].name))
 
 
-def build_all(out=DIST, packages=None):
-    """Builds the wheels of the packages bottom-up into `out`, those that changed; package → wheel path."""
+def build_all(out=DIST, packages=PACKAGES):
+    """Builds the wheels of these packages (and those below) bottom-up into `out`, if they changed; package → wheel."""
     out.mkdir(parents=True, exist_ok=True)
     state_file = out / "state.json"
     state = json.loads(state_file.read_text(encoding="utf-8")) if state_file.exists() else {}
     wheels, below = {}, ""
     for package in existing():
+        if package not in packages:
+            break
         below = content_hash(package, below)
         have = state.get(package, {})
         if have.get("hash") != below or not (out / have.get("wheel", "-")).is_file():
-            if packages is not None and package not in packages:
-                continue
             for old in out.glob(f"{module(package)}-*.whl"):
                 old.unlink()
             say(f"building {package}")
@@ -114,9 +114,9 @@ def build_all(out=DIST, packages=None):
     return wheels
 
 
-def ensure_installed(where, tools, out=DIST):
+def ensure_installed(where, tools, out=DIST, packages=PACKAGES):
     """An environment with the current wheels and these tools; quick when it is already so. Returns the wheels."""
-    wheels = build_all(out)
+    wheels = build_all(out, packages)
     if not python_of(where).exists():
         make_venv(where)
     stamp = where / "dx-installed.json"

@@ -162,7 +162,7 @@ def clean_one(package, wheels, temp):
     wheel = next(made.glob("*.whl"))
     different = compare(wheel, wheels[package])
     if different:
-        raise Failed(f"{package}: the wheel from the sdist differs from the wheel from the tree: {', '.join(different)}")
+        raise Failed(f"{package}: wheels from the sdist and from the tree differ in {', '.join(different)}")
     where = Path(temp) / "venv"
     build.make_venv(where)
     build.pip(where, "install", "-q", f"{wheel}[test]", env=build.find_links(links))

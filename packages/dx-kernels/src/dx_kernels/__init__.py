@@ -1,4 +1,5 @@
 """dx-kernels: forward and backward kernels of document models, bit-equal on every path and thread count."""
+from . import below as below  # first: it refuses a dx-numerics of another build
 from .activations import gelu_erf_backward as gelu_erf_backward
 from .activations import gelu_erf_forward as gelu_erf_forward
 from .activations import gelu_tanh_backward as gelu_tanh_backward

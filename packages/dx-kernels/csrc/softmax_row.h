@@ -2,6 +2,7 @@
  * of the separate operations).
  *
  *   s = raw / scale + bias        m = maximum of the admitted s       e = exp32(s - m)       p = e / sum16(e)
+ *                                 e := +0 where exp32 is below 2^-126                        p := +0 below 2^-126
  *   ds = p * (dp - dot16(p, dp))  draw = ds / scale                   dbias = ds
  *
  * A column that is not admitted has s = -inf, so e = +0: exactly neutral in the sum. Maximum, exponential, sum and
@@ -13,6 +14,7 @@
 #include <dx_numerics/math32.h>
 
 #define DX_SMALLEST_NORMAL 0x1p-126f
+#define DX_LEAST_EXPONENT -0x1.5d589ep+6f /* the least x with exp32(x) >= 2^-126 */
 
 DX_INLINE ptrdiff_t dx_round16(ptrdiff_t n) { return (n + 15) & ~(ptrdiff_t)15; }
 
@@ -38,21 +40,46 @@ DX_INLINE void dx_scores_row(ptrdiff_t n, const float *raw, float scale, const f
     for (j = n; j < dx_round16(n); j++) s[j] = minus_infinity;
 }
 
-/* The largest of n values (a multiple of 16), NaN passed over; -inf when there is none. */
+/* The largest of n values (a multiple of 16), NaN passed over; -inf when there is none. Which of +0 and -0 comes out
+ * does not matter: exp32(+0) and exp32(-0) are both 1. */
 DX_INLINE float dx_maximum_row(ptrdiff_t n, const float *s)
 {
-    dx_vf m[DX_NV];
-    float t[16];
-    for (int h = 0; h < DX_NV; h++) m[h] = dx_vset(-__builtin_inff());
-    for (ptrdiff_t j = 0; j < n; j += 16)
-        for (int h = 0; h < DX_NV; h++) {
+    dx_vf m[2 * DX_NV]; /* two sets of 16 lanes: one waits for its comparison while the other goes on */
+    float t[32];
+    for (int h = 0; h < 2 * DX_NV; h++) m[h] = dx_vset(-__builtin_inff());
+    ptrdiff_t j = 0;
+    for (; j + 32 <= n; j += 32)
+        for (int h = 0; h < 2 * DX_NV; h++) {
             dx_vf v = dx_vload(s + j + h * DX_VL);
             m[h] = dx_vselect(v > m[h], v, m[h]);
         }
-    for (int h = 0; h < DX_NV; h++) dx_vstore(t + h * DX_VL, m[h]);
-    for (int width = 8; width; width >>= 1)
+    for (int h = 0; j < n && h < DX_NV; h++) {
+        dx_vf v = dx_vload(s + j + h * DX_VL);
+        m[h] = dx_vselect(v > m[h], v, m[h]);
+    }
+    for (int h = 0; h < 2 * DX_NV; h++) dx_vstore(t + h * DX_VL, m[h]);
+    for (int width = 16; width; width >>= 1)
         for (int l = 0; l < width; l++) t[l] = t[l + width] > t[l] ? t[l + width] : t[l];
     return t[0];
+}
+
+/* exp32 for DX_LEAST_EXPONENT <= x <= 0 and NaN, where one exact scaling by 2^n takes the place of exp32's two; any
+ * other value for smaller x. */
+DX_INLINE float dx_exp32_below_one(float x)
+{
+    float t = x * 0x1.715476p+0f + 12582912.0f;
+    uint32_t exponent = dx_bits_of_float(t) - (0x4B400000u - 127u);
+    float fn = t - 12582912.0f;
+    float a = x - fn * 0x1.63p-1f, w = fn * -0x1.bd0106p-13f, r = a - w;
+    float q = 0x1.a125p-13f;
+    q = q * r + 0x1.6d4334p-10f;
+    q = q * r + 0x1.1110e0p-7f;
+    q = q * r + 0x1.5554e8p-5f;
+    q = q * r + 0x1.555556p-3f;
+    q = q * r + 0x1.0p-1f;
+    float r_low = (a - r) - w, s = 1.0f + r, e = (1.0f - s) + r;
+    float y = s + (e + (r_low + (r * r) * q));
+    return y * dx_float_of_bits(exponent << 23);
 }
 
 /* Softmax over the first limit columns of a row of n; the others get +0. s is scratch for n rounded up to 16. p may
@@ -72,10 +99,9 @@ DX_INLINE void dx_softmax_row(ptrdiff_t n, ptrdiff_t limit, const float *raw, fl
             return;
         }
     }
-    for (j = 0; j < padded; j++) { /* below -104 exp32 is +0; not computing it spares slow denormal products */
-        float x = s[j] - maximum;
-        float e = dx_exp32(x < -104.0f ? 0.0f : x);
-        s[j] = x < -104.0f ? 0.0f : e;
+    for (j = 0; j < padded; j++) {
+        float x = s[j] - maximum, e = dx_exp32_below_one(x);
+        s[j] = x < DX_LEAST_EXPONENT ? 0.0f : e;
     }
     const float total = dx_sum16(s, padded);
     if (total != total) { /* NaN goes to every admitted column, and to no other */

@@ -23,8 +23,8 @@ def softmax_forward(const float[:, ::1] raw not None, float[:, ::1] p not None, 
 
     Shapes    raw, bias, p (rows, n) · mask (rows, n), or (1, n) for all rows: a nonzero byte admits the column ·
               limits (rows,): row r admits columns below limits[r] · None: no bias, all columns
-    Order     s = raw / scale, + bias; the maximum is subtracted; exp32; sum16; one division each; a probability
-              below 2^-126 becomes +0
+    Order     s = raw / scale, + bias; the maximum is subtracted; exp32; sum16; one division each; exponentials and
+              probabilities below 2^-126 become +0
     Edges     nothing admitted, or only -inf → a row of +0 · NaN in an admitted column, or +inf (inf - inf) → NaN in
               every admitted column of that row · what stands in a column that is not admitted never matters
     Aliasing  p may be raw

@@ -39,12 +39,12 @@ def softmax_forward(raw, scale=1.0, bias=None, mask=None, limits=None):
         s = s if bias is None else s + bias
         for r in range(len(raw)):
             row = np.where(admitted[r], s[r], f32(-np.inf))
-            nan = np.isnan(row)
             maximum = max((x for x in row if not np.isnan(x)), default=f32(-np.inf))
-            if maximum == -np.inf and not nan.any():
+            if maximum == -np.inf and not np.isnan(row).any():
                 continue
-            e = np.where(row == -np.inf, f32(0), _exp32(row - maximum))
-            e = np.where(nan, f32(np.nan), e)
+            x = np.where(row == -np.inf, row, row - maximum)
+            e = _exp32(x)
+            e = np.where(e < f32(2.0**-126), f32(0), e)
             q = e / numerics.sum16(e)
             q = np.where(q < f32(2.0**-126), f32(0), q)
             p[r] = np.where(admitted[r], q, f32(0))

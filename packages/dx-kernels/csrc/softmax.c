@@ -13,11 +13,15 @@ typedef struct {
 static void forward_rows(void *context, ptrdiff_t begin, ptrdiff_t end, int worker)
 {
     const job *a = context;
-    const ptrdiff_t n = a->n;
-    float *s = a->scratch + worker * dx_round16(n);
-    for (ptrdiff_t r = begin; r < end; r++)
-        dx_softmax_row(n, a->limits ? a->limits[r] : n, a->raw + r * n, a->scale, a->bias ? a->bias + r * n : NULL,
-                       a->mask ? a->mask + r * a->mask_stride : NULL, s, a->p + r * n);
+    const ptrdiff_t n = a->n, stride = dx_round16(n);
+    for (ptrdiff_t r = begin; r < end; r += DX_SOFTMAX_ROWS) {
+        const dx_softmax_block block = {
+            .n = n, .raw_stride = n, .bias_stride = n, .mask_stride = a->mask_stride, .s_stride = stride, .p_stride = n,
+            .raw = a->raw + r * n, .bias = a->bias ? a->bias + r * n : NULL,
+            .mask = a->mask ? a->mask + r * a->mask_stride : NULL, .limits = a->limits ? a->limits + r : NULL,
+            .scale = a->scale, .s = a->scratch + worker * DX_SOFTMAX_ROWS * stride, .p = a->p + r * n};
+        dx_softmax_rows(&block, end - r < DX_SOFTMAX_ROWS ? end - r : DX_SOFTMAX_ROWS);
+    }
 }
 
 int DX_FN(softmax_forward)(int degree, ptrdiff_t rows, ptrdiff_t n, const float *raw, float scale, const float *bias,
@@ -26,7 +30,8 @@ int DX_FN(softmax_forward)(int degree, ptrdiff_t rows, ptrdiff_t n, const float 
     job a = {.rows = rows, .n = n, .mask_stride = mask_stride, .raw = raw, .bias = bias, .mask = mask,
              .limits = limits, .scale = scale, .p = p};
     dx_mark mark = dx_scratch_mark();
-    if (!(a.scratch = dx_scratch(sizeof(float) * (size_t)(degree * dx_round16(n))))) return DX_NO_MEMORY;
+    a.scratch = dx_scratch(sizeof(float) * (size_t)(degree * DX_SOFTMAX_ROWS * dx_round16(n)));
+    if (!a.scratch) return DX_NO_MEMORY;
     dx_rt.parallel(forward_rows, &a, rows, dx_grain(rows, 16.0 * (double)n, degree), degree);
     dx_scratch_release(mark);
     return DX_OK;

@@ -27,13 +27,21 @@ DX_INLINE void dx_pad16(float out[16], const float *x, ptrdiff_t n, ptrdiff_t st
     for (ptrdiff_t l = 0; l < 16; l++) out[l] = l < n ? x[l * stride] : 0.0f;
 }
 
+/* The tree on whole vectors: the lanes above the ones that count hold sums that nobody reads. */
 DX_INLINE float dx_lanes_tree(dx_lanes s)
 {
-    float t[16];
-    for (int h = 0; h < DX_NV; h++) dx_vstore(t + h * DX_VL, s.v[h]);
-    for (int width = 8; width; width >>= 1)
-        for (int l = 0; l < width; l++) t[l] = t[l] + t[l + width];
-    return t[0];
+    for (int width = DX_NV / 2; width; width >>= 1)
+        for (int h = 0; h < width; h++) s.v[h] = s.v[h] + s.v[h + width];
+    dx_vf v = s.v[0];
+#if DX_VL >= 16
+    v = v + DX_VSWAP(v, 8);
+#endif
+#if DX_VL >= 8
+    v = v + DX_VSWAP(v, 4);
+#endif
+    v = v + DX_VSWAP(v, 2);
+    v = v + DX_VSWAP(v, 1);
+    return v[0];
 }
 
 DX_INLINE void dx_lanes_fma(dx_lanes *s, const float *a, const float *b)

@@ -39,6 +39,16 @@ DX_INLINE dx_vf dx_vselect(dx_vi mask, dx_vf a, dx_vf b)
     return (dx_vf)(((dx_vi)a & mask) | ((dx_vi)b & ~mask));
 }
 
+/* Lane l of the result is lane l ^ width of v; width is a constant power of two below DX_VL. */
+#if DX_VL == 16
+#define DX_VSWAP(v, w) __builtin_shufflevector(v, v, 0 ^ w, 1 ^ w, 2 ^ w, 3 ^ w, 4 ^ w, 5 ^ w, 6 ^ w, 7 ^ w, \
+                                               8 ^ w, 9 ^ w, 10 ^ w, 11 ^ w, 12 ^ w, 13 ^ w, 14 ^ w, 15 ^ w)
+#elif DX_VL == 8
+#define DX_VSWAP(v, w) __builtin_shufflevector(v, v, 0 ^ w, 1 ^ w, 2 ^ w, 3 ^ w, 4 ^ w, 5 ^ w, 6 ^ w, 7 ^ w)
+#else
+#define DX_VSWAP(v, w) __builtin_shufflevector(v, v, 0 ^ w, 1 ^ w, 2 ^ w, 3 ^ w)
+#endif
+
 /* a * b + c with one rounding, from binary64 arithmetic alone. The product of two binary32 numbers is exact in
  * binary64; the sum is rounded to odd (so that the second rounding, to binary32, is the only one that counts).
  * Infinities and NaN have no error term and pass through untouched. */

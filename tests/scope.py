@@ -1,0 +1,34 @@
+"""Which code reaches a bit of a model, a feature, an order or a release (numerics.md rule 16). The one place."""
+from devtools.workspace import ROOT, existing, folder, module
+
+# Everything under packages/*/src is in scope, references and upper packages included, except these files, with why.
+OUTSIDE = {
+    "dx_labels/__main__.py": "starts the command",
+    "dx_labels/command.py": "prints; decides nothing",
+}
+
+
+def files():
+    """The Python files in scope."""
+    found = []
+    for package in existing():
+        source = folder(package) / "src"
+        for path in sorted((source / module(package)).rglob("*.py")):
+            if path.relative_to(source).as_posix() not in OUTSIDE:
+                found.append(path)
+    return found
+
+
+def cython_files():
+    """Cython sources: no Python-level arithmetic belongs there, so plain words are forbidden in them."""
+    return sorted(p for package in existing() for p in (folder(package) / "src").rglob("*.pyx"))
+
+
+def stale():
+    """Entries of OUTSIDE that name no file."""
+    sources = [folder(p) / "src" for p in existing()]
+    return [name for name in OUTSIDE if not any((s / name).is_file() for s in sources)]
+
+
+def shown(path):
+    return path.relative_to(ROOT).as_posix()

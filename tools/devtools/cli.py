@@ -1,8 +1,8 @@
 """The command line of tools/dev.py."""
 import argparse
 
-from . import bench, build, demo, release, testing
-from .workspace import PACKAGES, VENV, Failed, existing, say, above
+from . import bench, build, contracts, demo, release, testing
+from .workspace import PACKAGES, VENV, Failed, above, existing, say
 
 
 def parser():
@@ -27,6 +27,9 @@ def parser():
     b.add_argument("--quick", action="store_true", help="a smoke run of a few seconds")
     b.add_argument("--record", action="store_true", help="write the table into docs/results.md")
     b.add_argument("--no-build", action="store_true", help="use .venv as it stands")
+    c = commands.add_parser("contracts", help="compare the installed packages with tests/contracts")
+    c.add_argument("--write", action="store_true", help="pin what is installed now")
+    c.add_argument("--no-build", action="store_true", help="use .venv as it stands")
     v = commands.add_parser("version", help="set the one version of all packages")
     v.add_argument("new", metavar="X")
     return p
@@ -58,6 +61,8 @@ def run(a):
         return test(a)
     if a.command == "bench":
         return bench.bench(a.name, a.json, a.quick, a.record, a.no_build)
+    if a.command == "contracts":
+        return contracts.contracts(a.write, a.no_build)
     return release.set_version(a.new)
 
 

@@ -89,7 +89,9 @@ from importlib.util import find_spec  # noqa: E402
 
 FAMILIES = [  # one a line
     "activations",
+    "decode",
     "layer_norm",
+    "posteriors",
     "softmax",
 ]
 BELOW = Path(find_spec("dx_numerics").submodule_search_locations[0])  # not imported: only its files are needed

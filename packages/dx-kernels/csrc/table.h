@@ -7,12 +7,16 @@
 
 #include "kernels.h"
 #include "activations.h"
+#include "decode.h"
 #include "layer_norm.h"
+#include "posteriors.h"
 #include "softmax.h"
 
 #define DX_KERNELS_TABLE(F) \
     DX_ACTIVATIONS(F) \
+    DX_DECODE(F) \
     DX_LAYER_NORM(F) \
+    DX_POSTERIORS(F) \
     DX_SOFTMAX(F)
 
 typedef struct {

@@ -13,8 +13,17 @@ from .below import degree as degree
 from .below import get_degree as get_degree
 from .below import get_path as get_path
 from .below import kernel_path as kernel_path
+from .decode import check_tags as check_tags
+from .decode import decode_tags as decode_tags
+from .decode import groups_of_pointers as groups_of_pointers
+from .decode import pairs_of_pointers as pairs_of_pointers
+from .decode import pointers_of_scores as pointers_of_scores
+from .decode import runs_of_tags as runs_of_tags
+from .decode import tags_of_runs as tags_of_runs
 from .layer_norm import layer_norm_backward as layer_norm_backward
 from .layer_norm import layer_norm_forward as layer_norm_forward
+from .posteriors import page_model as page_model
+from .posteriors import run_posteriors as run_posteriors
 from .softmax import softmax_backward as softmax_backward
 from .softmax import softmax_forward as softmax_forward
 

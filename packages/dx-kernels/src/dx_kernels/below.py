@@ -9,6 +9,8 @@ from dx_numerics import get_path as get_path
 from dx_numerics import kernel_path as kernel_path
 from dx_numerics import log64 as log64
 from dx_numerics import ref as ref
+from dx_numerics import sigmoid32 as sigmoid32
+from dx_numerics import tanh32 as tanh32
 
 _OTHER = ("dx-kernels was built against other headers than those of the installed dx-numerics ({}): "
           "install the two from the same build")

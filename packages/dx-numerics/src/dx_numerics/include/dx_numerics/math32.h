@@ -9,21 +9,29 @@
 
 #include "config.h"
 
-/* exp(x) = 2^n * exp(r), n = round(x / log 2), r = x - n * log 2 in two parts (r + r_low), |r| <= 0.35:
- *     exp(r) = (1 + r) + (error of 1 + r) + r_low + r^2 q(r)
- * t's low bits hold n, so adding t << 23 to a result's bits multiplies it by 2^n. Below x = -64 that is done
- * 2^64 too high and a multiplication brings it back, which rounds subnormal results.
- * ulp exp32: worst 0.0 at 0x0p+0 wrong 0 */
-DX_INLINE float dx_exp32(float x)
+/* exp(x) = 2^n * y, n = round(x / log 2); with r + r_low = x - n * log 2, |r| <= 0.35,
+ *     y = exp(r) = (1 + r) + ((error of 1 + r) + r_low + r^2 q(r))
+ * The low bits of t hold n. Good for -104 <= x < 88.723; for NaN y is NaN; defined for every x. */
+typedef struct { float y; uint32_t t; } dx_exp32_parts;
+
+DX_INLINE dx_exp32_parts dx_split_exp32(float x)
 {
     float t = x * 0x1.715476p+0f + 12582912.0f, n = t - 12582912.0f;
     float a = x - n * 0x1.63p-1f, w = n * -0x1.bd0106p-13f, r = a - w, g = r * r;
     float q = (0x1.fffffcp-2f + 0x1.55548cp-3f * r) + g * ((0x1.555858p-5f + 0x1.123dep-7f * r) + g * 0x1.6ac74cp-10f);
     float r_low = (a - r) - w, s = 1.0f + r, e = (1.0f - s) + r;
-    float y = s + ((e + r_low) + g * q);
+    return (dx_exp32_parts){s + ((e + r_low) + g * q), dx_bits_of_float(t)};
+}
+
+/* Adding t << 23 to the bits of y multiplies it by 2^n. Below x = -64 that is done 2^64 too high and a multiplication
+ * brings it back, which rounds subnormal results.
+ * ulp exp32: worst 0.0 at 0x0p+0 wrong 0 */
+DX_INLINE float dx_exp32(float x)
+{
+    dx_exp32_parts p = dx_split_exp32(x);
     float back = x < -64.0f ? 0x1p-64f : 1.0f;
-    uint32_t shift = (dx_bits_of_float(t) << 23) + (0x3f800000u - dx_bits_of_float(back));
-    float z = dx_float_of_bits(dx_bits_of_float(y) + shift) * back;
+    uint32_t shift = (p.t << 23) + (0x3f800000u - dx_bits_of_float(back));
+    float z = dx_float_of_bits(dx_bits_of_float(p.y) + shift) * back;
     z = x < -104.0f ? 0.0f : z;
     return x <= 0x1.62e42ep+6f ? z : x + __builtin_inff(); /* overflow and NaN */
 }

@@ -62,10 +62,14 @@ def class_fact(kind):
 
 
 def fact(module, name, value):
-    """What is pinned about one public name."""
+    """What is pinned about one public name; None for another project's name that the module merely uses."""
     home = getattr(value, "__module__", None)
-    if callable(value) and isinstance(home, str) and home != module and not home.rpartition(".")[2].startswith("_"):
-        return {"from": home if home.split(".")[0] == module.split(".")[0] else home.split(".")[0]}
+    if callable(value) and isinstance(home, str) and home != module:
+        top = home.split(".")[0]
+        if top != module.split(".")[0]:
+            return {"from": top} if top.startswith("dx_") else None
+        if not home.rpartition(".")[2].startswith("_"):
+            return {"from": home}
     if inspect.isclass(value):
         return class_fact(value)
     if callable(value):
@@ -104,8 +108,9 @@ def probe(distribution, golden):
     for module in public_modules(package):
         facts[f"module {module.__name__}"] = True
         for name, value in vars(module).items():
-            if not name.startswith("_") and not inspect.ismodule(value):
-                facts[f"name {module.__name__}.{name}"] = fact(module.__name__, name, value)
+            known = None if name.startswith("_") or inspect.ismodule(value) else fact(module.__name__, name, value)
+            if known is not None:
+                facts[f"name {module.__name__}.{name}"] = known
     facts.update(c_functions(package))
     folder = Path(package.__file__).parent
     for path in sorted([*folder.rglob("*.pxd"), *folder.rglob("*.h")]):

@@ -87,10 +87,8 @@ def modules(package, names, **settings):
 # --- end of shared build rules ---
 from importlib.util import find_spec  # noqa: E402
 
-FAMILIES = [  # one a line
-    "activations",
-    "layer_norm",
-    "softmax",
+FAMILIES = [
+    "activations", "adamw", "cross_entropy", "decode", "embedding", "layer_norm", "norm", "posteriors", "softmax",
 ]
 BELOW = Path(find_spec("dx_numerics").submodule_search_locations[0])  # not imported: only its files are needed
 HEADERS = [str(p) for p in sorted([*Path("csrc").glob("*.h"), *BELOW.glob("*.pxd"), *BELOW.glob("include/*/*.h")])]

@@ -29,6 +29,8 @@ DX_ELEMENTS(relu, out[i] = dx_relu(a[i]))
 DX_ELEMENTS(relu_back, out[i] = dx_relu_grad(a[i], b[i]))
 DX_ELEMENTS(tanh_, out[i] = dx_tanh32(a[i]))
 DX_ELEMENTS(tanh_back, out[i] = dx_tanh_grad(a[i], b[i]))
+DX_ELEMENTS(sigmoid, out[i] = dx_sigmoid32(a[i]))
+DX_ELEMENTS(sigmoid_back, out[i] = dx_sigmoid_grad(a[i], b[i]))
 DX_ELEMENTS(gelu_tanh, out[i] = dx_gelu_tanh(a[i], dx_gelu_tanh_term(a[i])))
 DX_ELEMENTS(gelu_tanh_saved, float t = dx_gelu_tanh_term(a[i]); saved[i] = t; out[i] = dx_gelu_tanh(a[i], t))
 DX_ELEMENTS(gelu_tanh_back, out[i] = dx_gelu_tanh_grad(a[i], b[i], c[i]))
@@ -59,6 +61,16 @@ int DX_FN(tanh_forward)(int degree, ptrdiff_t n, const float *x, float *y)
 int DX_FN(tanh_backward)(int degree, ptrdiff_t n, const float *dy, const float *y, float *dx)
 {
     return run(tanh_back, (job){.a = dy, .b = y, .out = dx}, n, 0.5, degree);
+}
+
+int DX_FN(sigmoid_forward)(int degree, ptrdiff_t n, const float *x, float *y)
+{
+    return run(sigmoid, (job){.a = x, .out = y}, n, 2.0, degree);
+}
+
+int DX_FN(sigmoid_backward)(int degree, ptrdiff_t n, const float *dy, const float *y, float *dx)
+{
+    return run(sigmoid_back, (job){.a = dy, .b = y, .out = dx}, n, 0.5, degree);
 }
 
 int DX_FN(gelu_tanh_forward)(int degree, ptrdiff_t n, const float *x, float *y, float *t)

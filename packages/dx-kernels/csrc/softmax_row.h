@@ -66,23 +66,12 @@ DX_INLINE float dx_maximum_row(ptrdiff_t n, const float *s)
     return v[0];
 }
 
-/* exp32 for DX_LEAST_EXPONENT <= x <= 0 and NaN, where one exact scaling by 2^n takes the place of exp32's two; any
- * other value for smaller x. */
+/* exp32 for DX_LEAST_EXPONENT <= x <= 0 and NaN, where one exact scaling by 2^n takes the place of exp32's selects;
+ * any other value for smaller x. */
 DX_INLINE float dx_exp32_below_one(float x)
 {
-    float t = x * 0x1.715476p+0f + 12582912.0f;
-    uint32_t exponent = dx_bits_of_float(t) - (0x4B400000u - 127u);
-    float fn = t - 12582912.0f;
-    float a = x - fn * 0x1.63p-1f, w = fn * -0x1.bd0106p-13f, r = a - w;
-    float q = 0x1.a125p-13f;
-    q = q * r + 0x1.6d4334p-10f;
-    q = q * r + 0x1.1110e0p-7f;
-    q = q * r + 0x1.5554e8p-5f;
-    q = q * r + 0x1.555556p-3f;
-    q = q * r + 0x1.0p-1f;
-    float r_low = (a - r) - w, s = 1.0f + r, e = (1.0f - s) + r;
-    float y = s + (e + (r_low + (r * r) * q));
-    return y * dx_float_of_bits(exponent << 23);
+    dx_exp32_parts p = dx_split_exp32(x);
+    return p.y * dx_float_of_bits((p.t + 127u) << 23);
 }
 
 /* Divides a row of exponentials by their total: p[0..count). */

@@ -7,12 +7,24 @@
 
 #include "kernels.h"
 #include "activations.h"
+#include "adamw.h"
+#include "cross_entropy.h"
+#include "decode.h"
+#include "embedding.h"
 #include "layer_norm.h"
+#include "norm.h"
+#include "posteriors.h"
 #include "softmax.h"
 
 #define DX_KERNELS_TABLE(F) \
     DX_ACTIVATIONS(F) \
+    DX_ADAMW(F) \
+    DX_CROSS_ENTROPY(F) \
+    DX_DECODE(F) \
+    DX_EMBEDDING(F) \
     DX_LAYER_NORM(F) \
+    DX_NORM(F) \
+    DX_POSTERIORS(F) \
     DX_SOFTMAX(F)
 
 typedef struct {

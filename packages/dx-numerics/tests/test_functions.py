@@ -28,3 +28,9 @@ def test_every_path_and_degree_gives_the_same_bits(name):
                 got = bits(function(x))
             want = got if want is None else want
             assert np.array_equal(got, want), (path, degree)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bits_equal_reference(name):
+    x = (np.random.default_rng(4).standard_normal(50_000) * 30).astype(dtype_of(name))
+    assert np.array_equal(bits(getattr(dx, name)(x)), bits(getattr(dx.ref, name)(x)))

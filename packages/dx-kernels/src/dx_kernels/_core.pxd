@@ -19,3 +19,6 @@ cdef float *out3(float[:, :, ::1] a)
 cdef int shape1(str name, const float[::1] a, Py_ssize_t n0) except -1
 cdef int shape2(str name, const float[:, ::1] a, Py_ssize_t n0, Py_ssize_t n1) except -1
 cdef int shape3(str name, const float[:, :, ::1] a, Py_ssize_t n0, Py_ssize_t n1, Py_ssize_t n2) except -1
+
+# Any C-contiguous float32 array as one dimension, without a copy.
+cdef object flat(a)

@@ -58,3 +58,12 @@ cdef int shape3(str name, const float[:, :, ::1] a, Py_ssize_t n0, Py_ssize_t n1
     if a is not None and (a.shape[0] != n0 or a.shape[1] != n1 or a.shape[2] != n2):
         raise ValueError(f"{name} has shape ({a.shape[0]}, {a.shape[1]}, {a.shape[2]}): expected ({n0}, {n1}, {n2})")
     return 0
+
+
+cdef object flat(a):
+    view = memoryview(a)
+    if view.ndim == 1:
+        return view
+    if view.nbytes == 0:
+        return memoryview(bytearray()).cast("f")
+    return view.cast("B").cast("f")

@@ -1,4 +1,4 @@
-"""ReLU, tanh and the two forms of GELU, elementwise, forward and backward.
+"""ReLU, tanh, sigmoid and the two forms of GELU, elementwise, forward and backward.
 
 Arrays are one-dimensional views of any length: pass `x.reshape(-1)` for a matrix. An output may be one of the inputs
 (the same memory), not a shifted part of it. Elements are independent, and NaN gives NaN.
@@ -14,6 +14,8 @@ cdef extern from "table.h" nogil:
         binary relu_backward
         unary tanh_forward
         binary tanh_backward
+        unary sigmoid_forward
+        binary sigmoid_backward
         int (*gelu_tanh_forward)(int degree, Py_ssize_t n, const float *x, float *y, float *t) noexcept nogil
         int (*gelu_tanh_backward)(int degree, Py_ssize_t n, const float *dy, const float *x, const float *t,
                                   float *dx) noexcept nogil
@@ -95,6 +97,29 @@ def tanh_backward(const float[::1] dy not None, const float[::1] y not None, flo
     Source    bit-equal to dx_kernels.ref.tanh_backward
     """
     apply2((<const activations_table *>table()).tanh_backward, "y", dy, y, dx)
+
+
+def sigmoid_forward(const float[::1] x not None, float[::1] y not None):
+    """y := sigmoid32(x) = 1 / (1 + exp(-x)), dx-numerics' function (under 1 ulp).
+
+    Shapes    x, y (n,)
+    Edges     -inf → +0 · +inf → 1
+    Aliasing  y may be x
+    Raises    ValueError: a shape that does not fit
+    Source    bit-equal to dx_kernels.ref.sigmoid_forward
+    """
+    apply1((<const activations_table *>table()).sigmoid_forward, x, y)
+
+
+def sigmoid_backward(const float[::1] dy not None, const float[::1] y not None, float[::1] dx not None):
+    """dx := dy * (y * (1 - y)), y the output of sigmoid_forward.
+
+    Shapes    dy, y, dx (n,)
+    Aliasing  dx may be dy or y
+    Raises    ValueError: a shape that does not fit
+    Source    bit-equal to dx_kernels.ref.sigmoid_backward
+    """
+    apply2((<const activations_table *>table()).sigmoid_backward, "y", dy, y, dx)
 
 
 def gelu_tanh_forward(const float[::1] x not None, float[::1] y not None, float[::1] t=None):

@@ -2,11 +2,15 @@
 from dx_numerics import INTERFACE as INTERFACE
 from dx_numerics import available_paths as available_paths
 from dx_numerics import degree as degree
+from dx_numerics import exp64 as exp64
 from dx_numerics import get_degree as get_degree
 from dx_numerics import get_include as get_include
 from dx_numerics import get_path as get_path
 from dx_numerics import kernel_path as kernel_path
+from dx_numerics import log64 as log64
 from dx_numerics import ref as ref
+from dx_numerics import sigmoid32 as sigmoid32
+from dx_numerics import tanh32 as tanh32
 
 _OTHER = ("dx-kernels was built against other headers than those of the installed dx-numerics ({}): "
           "install the two from the same build")

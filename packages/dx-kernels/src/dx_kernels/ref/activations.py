@@ -1,5 +1,8 @@
-"""Reference of dx_kernels.activations, on arrays of any shape."""
+"""Reference of dx_kernels.activations, on arrays of any shape. tanh32 and sigmoid32 are those of dx-numerics, which has
+their reference."""
 import numpy as np
+
+from ..below import sigmoid32, tanh32
 
 f32, f64 = np.float32, np.float64
 
@@ -31,23 +34,34 @@ def relu_backward(dy, x):
     return np.where(np.asarray(x, f32) <= 0, f32(0), np.asarray(dy, f32))
 
 
+def tanh_forward(x):
+    """tanh32(x); float32 array."""
+    return tanh32(np.asarray(x, f32))
+
+
 def tanh_backward(dy, y):
     """dy * (1 - y * y); float32 array."""
     with np.errstate(all="ignore"):
         return dy * (f32(1) - y * y)
 
 
-def gelu_tanh_argument(x):
-    """c0 (x + c1 (x (x x))), what the tanh of gelu_tanh is taken of; float32 array."""
+def sigmoid_forward(x):
+    """sigmoid32(x); float32 array."""
+    return sigmoid32(np.asarray(x, f32))
+
+
+def sigmoid_backward(dy, y):
+    """dy * (y * (1 - y)); float32 array."""
+    with np.errstate(all="ignore"):
+        return dy * (y * (f32(1) - y))
+
+
+def gelu_tanh_forward(x):
+    """(y, t): t = tanh32(c0 (x + c1 (x (x x)))), y = (0.5 x) (1 + t); float32 arrays."""
     x = np.asarray(x, f32)
     with np.errstate(all="ignore"):
-        return GELU_C0 * (x + GELU_C1 * (x * (x * x)))
-
-
-def gelu_tanh_from_term(x, t):
-    """(0.5 x) (1 + t); float32 array."""
-    with np.errstate(all="ignore"):
-        return (f32(0.5) * np.asarray(x, f32)) * (f32(1) + t)
+        t = tanh32(GELU_C0 * (x + GELU_C1 * (x * (x * x))))
+        return (f32(0.5) * x) * (f32(1) + t), t
 
 
 def gelu_tanh_backward(dy, x, t):

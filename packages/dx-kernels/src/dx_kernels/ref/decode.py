@@ -1,0 +1,119 @@
+"""Reference of dx_kernels.decode."""
+from .page_model import MAX_BITS, levels
+
+ROUNDS = 200
+LOWEST = float("-inf")
+
+
+def _best(b, i, exclusive, price):
+    """The best tagging in which the exclusive fields have at most one run: (value, tags)."""
+    n, fields, masks = len(b), len(price), 1 << len(exclusive)
+    bit = [exclusive.index(k) if k in exclusive else -1 for k in range(fields)]
+    v, opened = [0.0] + [LOWEST] * (masks - 1), [[LOWEST] * fields for _ in range(masks)]
+    choices, insides = [], []
+    for t in range(n):
+        v_next, opened_next, choice, inside = [], [], [], []
+        for m in range(masks):
+            best, chosen, row, flags = v[m], -1, [], []
+            for k in range(fields):
+                source = v[m] if bit[k] < 0 else v[m ^ 1 << bit[k]] if m >> bit[k] & 1 else LOWEST
+                begin, on = source + (b[t][k] - price[k]), opened[m][k] + i[t][k]
+                flags.append(on > begin)
+                row.append(on if on > begin else begin)
+                if row[k] > best:
+                    best, chosen = row[k], k
+            v_next.append(best)
+            opened_next.append(row)
+            choice.append(chosen)
+            inside.append(flags)
+        v, opened = v_next, opened_next
+        choices.append(choice)
+        insides.append(inside)
+    m = v.index(max(v))
+    value, tags, t = v[m], [0] * n, n - 1
+    while t >= 0:
+        k = choices[t][m]
+        if k >= 0:
+            while insides[t][m][k]:
+                tags[t] = 2 + 2 * k
+                t -= 1
+            tags[t] = 1 + 2 * k
+            if bit[k] >= 0:
+                m ^= 1 << bit[k]
+        t -= 1
+    return value, tags
+
+
+def _counts(tags, fields):
+    return [sum(tag == 1 + 2 * k for tag in tags) for k in range(fields)]
+
+
+def _score(b, i, tags):
+    score = 0.0
+    for t, tag in enumerate(tags):
+        if tag:
+            score = score + (b if tag & 1 else i)[t][(tag - 1) // 2]
+    return score
+
+
+def _keep_best_runs(b, i, repeated, tags):
+    counts = _counts(tags, len(repeated))
+    for k, count in enumerate(counts):
+        if repeated[k] or count < 2:
+            continue
+        begin, runs = 1 + 2 * k, []
+        for t, tag in enumerate(tags):
+            if tag == begin:
+                last, score = t, b[t][k]
+                while last + 1 < len(tags) and tags[last + 1] == begin + 1:
+                    last += 1
+                    score = score + i[last][k]
+                runs.append((score, t, last))
+        kept = max(runs, key=lambda run: run[0])
+        for run in runs:
+            if run is not kept:
+                tags[run[1]:run[2] + 1] = [0] * (run[2] + 1 - run[1])
+
+
+def _priced(b, i, repeated):
+    fields, price, bound = range(len(repeated)), [0.0] * len(repeated), float("inf")
+    best, best_score = None, LOWEST
+    for _ in range(ROUNDS):
+        value, tags = _best(b, i, [], price)
+        counts, squares, settled = _counts(tags, len(repeated)), 0.0, True
+        for k in fields:
+            if not repeated[k]:
+                value = value + price[k]
+                if counts[k] > 1 or (price[k] > 0 and counts[k] == 0):
+                    squares, settled = squares + float((counts[k] - 1) ** 2), False
+        _keep_best_runs(b, i, repeated, tags)
+        score = _score(b, i, tags)
+        if settled or score > best_score:
+            best, best_score = tags, score
+        if settled:
+            return best, best_score, best_score, True
+        bound = min(bound, value)
+        if best_score >= bound:
+            return best, best_score, best_score, True
+        step = (value - best_score) / squares
+        for k in fields:
+            if not repeated[k] and (counts[k] > 1 or price[k] > 0):
+                price[k] = max(price[k] + step * float(counts[k] - 1), 0.0)
+    return best, best_score, bound, False
+
+
+def decode_tags(logits, repeated):
+    """(tags, score, bound, exact); see dx_kernels.decode_tags."""
+    rows = levels(logits)
+    b = [[v - row[0] for v in row[1::2]] for row in rows]
+    i = [[v - row[0] for v in row[2::2]] for row in rows]
+    exclusive = []
+    while True:
+        _, tags = _best(b, i, exclusive, [0.0] * len(repeated))
+        broken = [k for k, count in enumerate(_counts(tags, len(repeated))) if count > 1 and not repeated[k]]
+        if not broken:
+            score = _score(b, i, tags)
+            return tags, score, score, True
+        if len(exclusive) + len(broken) > MAX_BITS:
+            return _priced(b, i, repeated)
+        exclusive = sorted(exclusive + broken)

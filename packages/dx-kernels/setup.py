@@ -88,12 +88,14 @@ def modules(package, names, **settings):
 from importlib.util import find_spec  # noqa: E402
 
 FAMILIES = [
-    "activations", "adamw", "cross_entropy", "decode", "embedding", "layer_norm", "norm", "posteriors", "softmax",
+    "activations", "adamw", "cross_entropy", "decode", "embedding", "layer_norm", "linear", "matmul", "norm",
+    "posteriors", "softmax",
 ]
 BELOW = Path(find_spec("dx_numerics").submodule_search_locations[0])  # not imported: only its files are needed
 HEADERS = [str(p) for p in sorted([*Path("csrc").glob("*.h"), *BELOW.glob("*.pxd"), *BELOW.glob("include/*/*.h")])]
 INCLUDE = ["csrc", str(BELOW / "include")]
-LIBRARIES = path_libraries("dx_kernels", [f"csrc/{name}.c" for name in FAMILIES + ["table"]], HEADERS, INCLUDE)
+SOURCES = [f"csrc/{name}.c" for name in FAMILIES + ["gemm_tiles", "table"]]
+LIBRARIES = path_libraries("dx_kernels", SOURCES, HEADERS, INCLUDE)
 
 setup(
     cmdclass={"build_clib": BuildPaths},

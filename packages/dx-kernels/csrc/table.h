@@ -11,7 +11,9 @@
 #include "cross_entropy.h"
 #include "decode.h"
 #include "embedding.h"
+#include "gemm.h"
 #include "layer_norm.h"
+#include "linear.h"
 #include "norm.h"
 #include "posteriors.h"
 #include "softmax.h"
@@ -22,7 +24,9 @@
     DX_CROSS_ENTROPY(F) \
     DX_DECODE(F) \
     DX_EMBEDDING(F) \
+    DX_GEMM(F) \
     DX_LAYER_NORM(F) \
+    DX_LINEAR(F) \
     DX_NORM(F) \
     DX_POSTERIORS(F) \
     DX_SOFTMAX(F)

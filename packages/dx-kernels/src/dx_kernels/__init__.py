@@ -32,6 +32,10 @@ from .embedding import embedding_forward as embedding_forward
 from .embedding import embedding_sum_forward as embedding_sum_forward
 from .layer_norm import layer_norm_backward as layer_norm_backward
 from .layer_norm import layer_norm_forward as layer_norm_forward
+from .linear import linear_backward as linear_backward
+from .linear import linear_forward as linear_forward
+from .matmul import PackedMatrix as PackedMatrix
+from .matmul import matmul as matmul
 from .norm import clip_factor as clip_factor
 from .norm import clip_gradients as clip_gradients
 from .norm import gradient_norm as gradient_norm

@@ -1,0 +1,27 @@
+/* Internal to the matrix product: a whole product, and the serial piece of it that one task computes. */
+#ifndef DX_GEMM_BLOCK_H
+#define DX_GEMM_BLOCK_H
+
+#include "gemm_kernel.h"
+#include "table.h"
+
+typedef struct {
+    ptrdiff_t M, N, K;
+    int trans_a, trans_b;
+    const float *A, *B, *packed; /* packed: all of B, or NULL */
+    ptrdiff_t lda, ldb, ldc;
+    float *C;
+    dx_gemm_epilogue epilogue;
+    void *context;
+} dx_gemm_job;
+
+static inline ptrdiff_t dx_rounded_k(ptrdiff_t K) { return (K + 15) / 16 * 16; }
+
+/* Width of the panel at column j: a last panel of at most one vector is one vector wide. */
+static inline ptrdiff_t dx_panel_width(ptrdiff_t N, ptrdiff_t j) { return N - j <= DX_VL ? DX_VL : DX_GEMM_NR; }
+
+/* C rows i..i_end-1, columns j..j_end-1 (j a multiple of the panel width). work: a packed panel unless B comes packed,
+ * and the packed rows of A when it is transposed. */
+void DX_FN(gemm_block)(const dx_gemm_job *g, ptrdiff_t i, ptrdiff_t i_end, ptrdiff_t j, ptrdiff_t j_end, float *work);
+
+#endif

@@ -115,7 +115,7 @@ def test_one_package_install_runs_kernels(wheels, tmp_path):
 
 
 def test_pkg_02_import_time(wheels):
-    """Import of the inference packages costs at most 0.15 s beyond numpy and safetensors (best of 7 fresh processes)."""
+    """Importing the inference packages costs at most 0.15 s beyond numpy and safetensors (best of 7 processes)."""
     code = ("import time, numpy, safetensors.numpy; t = time.perf_counter(); import dx_model; "
             "print(time.perf_counter() - t)")
     command = [sys.executable, "-c", code]

@@ -1,8 +1,8 @@
 """`dev.py contracts [--write]`: what each package offers to the one above, pinned in tests/contracts/<package>.json.
 
 One fact a line (devtools/probe.py says which). The check lists every REMOVED, CHANGED and UNPINNED fact at once;
---write makes the installed packages' facts the pinned ones. A golden digest belongs to a numerics version: when bits move
-on purpose, NUMERICS_VERSION rises in the same change.
+--write makes the installed packages' facts the pinned ones. A golden digest belongs to a numerics version: when bits
+move on purpose, NUMERICS_VERSION rises in the same change.
 """
 import ast
 import json

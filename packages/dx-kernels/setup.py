@@ -89,7 +89,7 @@ from importlib.util import find_spec  # noqa: E402
 
 FAMILIES = [
     "activations", "adamw", "cross_entropy", "decode", "embedding", "layer_norm", "linear", "matmul", "norm",
-    "posteriors", "softmax",
+    "pairs", "posteriors", "reading", "softmax", "text", "words",
 ]
 BELOW = Path(find_spec("dx_numerics").submodule_search_locations[0])  # not imported: only its files are needed
 HEADERS = [str(p) for p in sorted([*Path("csrc").glob("*.h"), *BELOW.glob("*.pxd"), *BELOW.glob("include/*/*.h")])]
@@ -102,7 +102,7 @@ setup(
     libraries=LIBRARIES,
     ext_modules=modules(
         "dx_kernels", ["_core"] + FAMILIES, include_dirs=INCLUDE, depends=HEADERS,
-        core={"sources": [f"csrc/{name}.c" for name in ("scratch", "tables")],
+        core={"sources": [f"csrc/{name}.c" for name in ("scratch", "tables", "unicode14")],
               "libraries": [name for name, _ in LIBRARIES],
               "macros": [("DX_BUILT_AGAINST", f'"{interface(BELOW)}"')]}),
     options={"bdist_wheel": {"py_limited_api": "cp311"}},

@@ -15,8 +15,12 @@
 #include "layer_norm.h"
 #include "linear.h"
 #include "norm.h"
+#include "pairs.h"
 #include "posteriors.h"
+#include "reading.h"
 #include "softmax.h"
+#include "text.h"
+#include "words.h"
 
 #define DX_KERNELS_TABLE(F) \
     DX_ACTIVATIONS(F) \
@@ -28,8 +32,12 @@
     DX_LAYER_NORM(F) \
     DX_LINEAR(F) \
     DX_NORM(F) \
+    DX_PAIR_FEATURES(F) \
     DX_POSTERIORS(F) \
-    DX_SOFTMAX(F)
+    DX_READING_ORDER(F) \
+    DX_SOFTMAX(F) \
+    DX_TEXT(F) \
+    DX_WORD_FEATURES(F)
 
 typedef struct {
 #define DX_MEMBER(result, name, arguments) result (*name) arguments;

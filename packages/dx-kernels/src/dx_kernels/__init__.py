@@ -40,9 +40,24 @@ from .norm import clip_factor as clip_factor
 from .norm import clip_gradients as clip_gradients
 from .norm import gradient_norm as gradient_norm
 from .norm import squared_norm as squared_norm
+from .pairs import PAIR_FEATURE_COUNT as PAIR_FEATURE_COUNT
+from .pairs import PAIR_REALS as PAIR_REALS
+from .pairs import PAIR_WHOLES as PAIR_WHOLES
+from .pairs import page_geometry as page_geometry
+from .pairs import pair_features as pair_features
+from .pairs import positions as positions
 from .posteriors import page_model as page_model
 from .posteriors import run_posteriors as run_posteriors
+from .reading import reading_order as reading_order
 from .softmax import softmax_backward as softmax_backward
 from .softmax import softmax_forward as softmax_forward
+from .text import character_ids as character_ids
+from .text import distinct_rows as distinct_rows
+from .text import text_clean as text_clean
+from .text import text_cuts as text_cuts
+from .text import text_keys as text_keys
+from .text import text_kinds as text_kinds
+from .words import WORD_FEATURE_COUNT as WORD_FEATURE_COUNT
+from .words import word_features as word_features
 
 __version__ = "0.1.0"

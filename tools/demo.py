@@ -1,4 +1,4 @@
-"""Trains a small classifier with dx_kernels on seeded points: the same weights, byte for byte, on every path and degree."""
+"""Trains a small classifier with dx_kernels on seeded points: the same bytes on every kernel path and degree."""
 import hashlib
 import sys
 import time
@@ -23,7 +23,7 @@ def empty(*shape):
 
 
 def train():
-    """Layer norm, linear, GELU, linear, cross-entropy; their adjoints; AdamW. Loss first and last, share right, weights."""
+    """Layer norm, linear, GELU, linear, cross-entropy; adjoints; AdamW. First and last loss, share right, digest."""
     x = numbers((ROWS, WIDTH), 1)
     target = ((x[:, 0] > 0) * 2 + (x[:, 1] > 0)).astype(np.int32)  # the quadrant of the first two coordinates
     quarter = np.float32(0.25)
@@ -61,8 +61,8 @@ def main():
                 first, last, right, digest = train()
                 ms = 1e3 * (time.perf_counter() - start)
             seen.add((first, last, digest))
-            print(f"{path:9} degree {degree}  loss {first:.4f} -> {last:.4f}, {right:.1%} right  weights {digest[:16]}  "
-                  f"{ms:.0f} ms", flush=True)
+            print(f"{path:9} degree {degree}  loss {first:.4f} -> {last:.4f}, {right:.0%} of its points right  "
+                  f"weights {digest[:16]}  {ms:.0f} ms", flush=True)
     print("the same bytes on every path and degree" if len(seen) == 1 else "DIFFERENT bytes")
     return 0 if len(seen) == 1 else 1
 

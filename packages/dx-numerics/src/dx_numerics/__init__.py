@@ -1,5 +1,5 @@
 """dx-numerics: arithmetic with the same bits on every kernel path and thread count."""
-from pathlib import Path as _Path
+import os as _os
 
 from ._core import INTERFACE as INTERFACE
 from ._core import MAX_DEGREE as MAX_DEGREE
@@ -28,4 +28,4 @@ __version__ = "0.1.0"
 
 def get_include():
     """Folder of the C headers, for `#include <dx_numerics/dot.h>`; str."""
-    return str(_Path(__file__).parent / "include")
+    return _os.path.join(_os.path.dirname(_os.path.abspath(__file__)), "include")

@@ -87,9 +87,23 @@ def modules(package, names, **settings):
 # --- end of shared build rules ---
 from importlib.util import find_spec  # noqa: E402
 
-FAMILIES = [
-    "activations", "adamw", "cross_entropy", "decode", "embedding", "layer_norm", "linear", "matmul", "norm",
-    "pairs", "posteriors", "reading", "softmax", "text", "words",
+FAMILIES = [  # one a line
+    "activations",
+    "adamw",
+    "cross_entropy",
+    "decode",
+    "embedding",
+    "layer_norm",
+    "linear",
+    "matmul",
+    "norm",
+    "pairs",
+    "posteriors",
+    "reading",
+    "run_loss",
+    "softmax",
+    "text",
+    "words",
 ]
 BELOW = Path(find_spec("dx_numerics").submodule_search_locations[0])  # not imported: only its files are needed
 HEADERS = [str(p) for p in sorted([*Path("csrc").glob("*.h"), *BELOW.glob("*.pxd"), *BELOW.glob("include/*/*.h")])]

@@ -232,15 +232,18 @@ static inline double pm_around(const pm_chain *c, ptrdiff_t first, ptrdiff_t las
 /* log of a mass. */
 DX_INLINE double pm_log(double x, int32_t e) { return dx_log64(x) + (double)e * PM_LN2; }
 
-/* The mass of the taggings without field k: mantissa, exponent that of z. */
-static inline double pm_absent(const pm_chain *c, int bit)
+/* The mass of the taggings without the exclusive field of this bit: mantissa, exponent in *e. */
+static inline double pm_absent(const pm_chain *c, int bit, int32_t *e)
 {
     const ptrdiff_t masks = (ptrdiff_t)1 << c->bits;
     const double *f = c->f + c->page->n * masks;
-    const int32_t *e = c->ef + c->page->n * masks;
+    const int32_t *ef = c->ef + c->page->n * masks;
+    int32_t base = PM_NOTHING;
     double total = 0.0;
+    for (ptrdiff_t m = 0; m < masks; m++) if (!(m >> bit & 1) && ef[m] > base) base = ef[m];
     for (ptrdiff_t m = 0; m < masks; m++)
-        if (!(m >> bit & 1)) total = total + f[m] * pm_power(e[m] - c->ez);
+        if (!(m >> bit & 1)) total = total + f[m] * pm_power(ef[m] - base);
+    *e = base;
     return total;
 }
 

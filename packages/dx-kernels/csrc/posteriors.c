@@ -36,7 +36,9 @@ static void answer(const job *a, const pm_chain *c, const double *start, ptrdiff
     const pm_page *p = c->page;
     if (bit < 0) a->absent[k] = 0.0;
     else {
-        double absent = pm_absent(c, bit) / c->z;
+        int32_t e;
+        double absent = pm_absent(c, bit, &e);
+        absent = absent * pm_power(e - c->ez) / c->z;
         a->absent[k] = absent > 1.0 ? 1.0 : absent;
     }
     for (ptrdiff_t x = 0; x < a->q; x++) {

@@ -18,6 +18,7 @@
 #include "pairs.h"
 #include "posteriors.h"
 #include "reading.h"
+#include "run_loss.h"
 #include "softmax.h"
 #include "text.h"
 #include "words.h"
@@ -35,6 +36,7 @@
     DX_PAIR_FEATURES(F) \
     DX_POSTERIORS(F) \
     DX_READING_ORDER(F) \
+    DX_RUN_LOSS(F) \
     DX_SOFTMAX(F) \
     DX_TEXT(F) \
     DX_WORD_FEATURES(F)

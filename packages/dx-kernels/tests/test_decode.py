@@ -68,7 +68,7 @@ def test_many_fields_that_compete(path, fields):
 
 
 def test_bound_where_the_prices_do_not_settle(path, rng):
-    """12 fields for 12 words with ties everywhere: any answer is legal, scores at most bound, and says exact rightly."""
+    """12 fields for 12 words with ties everywhere: the answer is legal, at most bound, and exact or not."""
     z = rng.integers(0, 3, (12, 25)).astype(np.float32)
     flags = schema(12)
     tags, score, bound, exact = decode(z, flags)

@@ -49,6 +49,7 @@ from .pairs import positions as positions
 from .posteriors import page_model as page_model
 from .posteriors import run_posteriors as run_posteriors
 from .reading import reading_order as reading_order
+from .run_loss import run_loss as run_loss
 from .softmax import softmax_backward as softmax_backward
 from .softmax import softmax_forward as softmax_forward
 from .text import character_ids as character_ids

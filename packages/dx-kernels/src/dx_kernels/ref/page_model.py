@@ -1,4 +1,4 @@
-"""Reference of csrc/page_model.h: the page model as plain loops over Python floats (binary64), in the kernels' order."""
+"""Reference of csrc/page_model.h: plain loops over Python floats (binary64), in the kernels' order."""
 import math
 
 from ..below import exp64, log64
@@ -163,9 +163,10 @@ class Chain:
         return min(p, 1.0)
 
     def absent_mass(self, k):
-        """Mantissa, at the exponent of z, of the mass of the taggings without the exclusive field k."""
-        total = 0.0
-        for m in range(self.masks):
-            if not m >> self.bit[k] & 1:
-                total = total + self.f[self.n][m] * power(self.ef[self.n][m] - self.ez)
-        return total
+        """(mantissa, exponent) of the mass of the taggings without the exclusive field k."""
+        free = [m for m in range(self.masks) if not m >> self.bit[k] & 1]
+        f, ef, total = self.f[self.n], self.ef[self.n], 0.0
+        base = max(ef[m] for m in free)
+        for m in free:
+            total = total + f[m] * power(ef[m] - base)
+        return total, base

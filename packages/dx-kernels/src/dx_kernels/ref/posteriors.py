@@ -1,5 +1,5 @@
 """Reference of dx_kernels.posteriors."""
-from .page_model import Chain, models
+from .page_model import Chain, models, power
 
 
 def run_posteriors(logits, repeated, runs, floor=float("inf")):
@@ -9,7 +9,8 @@ def run_posteriors(logits, repeated, runs, floor=float("inf")):
         chain = Chain(logits, len(repeated), exclusive).forward().backward()
         for k in answered:
             if not repeated[k]:
-                absent[k] = min(chain.absent_mass(k) / chain.z, 1.0)
+                mass, e = chain.absent_mass(k)
+                absent[k] = min(mass * power(e - chain.ez) / chain.z, 1.0)
             for x, run in enumerate(runs):
                 if run[0] == k:
                     p[x] = chain.probability(run[1], run[2], k)

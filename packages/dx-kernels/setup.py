@@ -107,6 +107,7 @@ FAMILIES = [  # one a line
 ]
 BELOW = Path(find_spec("dx_numerics").submodule_search_locations[0])  # not imported: only its files are needed
 HEADERS = [str(p) for p in sorted([*Path("csrc").glob("*.h"), *BELOW.glob("*.pxd"), *BELOW.glob("include/*/*.h")])]
+SOURCES = sorted(str(p) for p in Path("csrc").glob("*.c"))  # _core is linked anew when one of them changes
 INCLUDE = ["csrc", str(BELOW / "include")]
 SOURCES = [f"csrc/{name}.c" for name in FAMILIES + ["gemm_tiles", "table"]]
 LIBRARIES = path_libraries("dx_kernels", SOURCES, HEADERS, INCLUDE)
@@ -115,7 +116,7 @@ setup(
     cmdclass={"build_clib": BuildPaths},
     libraries=LIBRARIES,
     ext_modules=modules(
-        "dx_kernels", ["_core"] + FAMILIES, include_dirs=INCLUDE, depends=HEADERS,
+        "dx_kernels", ["_core"] + FAMILIES, include_dirs=INCLUDE, depends=HEADERS + SOURCES,
         core={"sources": [f"csrc/{name}.c" for name in ("scratch", "tables", "unicode14")],
               "libraries": [name for name, _ in LIBRARIES],
               "macros": [("DX_BUILT_AGAINST", f'"{interface(BELOW)}"')]}),

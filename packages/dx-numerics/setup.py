@@ -88,6 +88,7 @@ def modules(package, names, **settings):
 PACKAGE = Path("src/dx_numerics")
 INTERFACE = sorted([*PACKAGE.glob("*.pxd"), *PACKAGE.glob("include/*/*.h")])
 HEADERS = [str(p) for p in sorted(Path("csrc").glob("*.h")) + INTERFACE]
+SOURCES = sorted(str(p) for p in Path("csrc").glob("*.c"))  # _core is linked anew when one of them changes
 INCLUDE = ["csrc", "src/dx_numerics/include"]
 LIBRARIES = path_libraries("dx_numerics", [f"csrc/{name}.c" for name in ("functions", "reduce", "table")], HEADERS,
                            INCLUDE)
@@ -96,7 +97,7 @@ setup(
     cmdclass={"build_clib": BuildPaths},
     libraries=LIBRARIES,
     ext_modules=modules(
-        "dx_numerics", ["_core", "reduce", "functions"], include_dirs=INCLUDE, depends=HEADERS,
+        "dx_numerics", ["_core", "reduce", "functions"], include_dirs=INCLUDE, depends=HEADERS + SOURCES,
         core={"sources": [f"csrc/{name}.c" for name in ("cpu", "pool", "probe", "tables")],
               "libraries": [name for name, _ in LIBRARIES],
               "macros": [("DX_INTERFACE", f'"{interface(PACKAGE)}"')]}),

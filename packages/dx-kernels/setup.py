@@ -107,8 +107,8 @@ FAMILIES = [  # one a line
 ]
 BELOW = Path(find_spec("dx_numerics").submodule_search_locations[0])  # not imported: only its files are needed
 HEADERS = [str(p) for p in sorted([*Path("csrc").glob("*.h"), *BELOW.glob("*.pxd"), *BELOW.glob("include/*/*.h")])]
-SOURCES = sorted(str(p) for p in Path("csrc").glob("*.c"))  # _core is linked anew when one of them changes
 INCLUDE = ["csrc", str(BELOW / "include")]
+# extensions depend on them too: _core is linked anew when one of them changes
 SOURCES = [f"csrc/{name}.c" for name in FAMILIES + ["gemm_tiles", "table"]]
 LIBRARIES = path_libraries("dx_kernels", SOURCES, HEADERS, INCLUDE)
 

@@ -90,15 +90,16 @@ INTERFACE = sorted([*PACKAGE.glob("*.pxd"), *PACKAGE.glob("include/*/*.h")])
 HEADERS = [str(p) for p in sorted(Path("csrc").glob("*.h")) + INTERFACE]
 SOURCES = sorted(str(p) for p in Path("csrc").glob("*.c"))  # _core is linked anew when one of them changes
 INCLUDE = ["csrc", "src/dx_numerics/include"]
-LIBRARIES = path_libraries("dx_numerics", [f"csrc/{name}.c" for name in ("functions", "reduce", "table")], HEADERS,
-                           INCLUDE)
+CORE = ("canary", "functions", "half", "random", "reduce", "table")
+LIBRARIES = path_libraries("dx_numerics", [f"csrc/{name}.c" for name in CORE], HEADERS, INCLUDE)
 
 setup(
     cmdclass={"build_clib": BuildPaths},
     libraries=LIBRARIES,
     ext_modules=modules(
-        "dx_numerics", ["_core", "reduce", "functions"], include_dirs=INCLUDE, depends=HEADERS + SOURCES,
-        core={"sources": [f"csrc/{name}.c" for name in ("cpu", "pool", "probe", "tables")],
+        "dx_numerics", ["_core", "functions", "half", "random", "reduce"], include_dirs=INCLUDE,
+        depends=HEADERS + SOURCES,
+        core={"sources": [f"csrc/{name}.c" for name in ("cpu", "pool", "probe", "selfcheck", "tables")],
               "libraries": [name for name, _ in LIBRARIES],
               "macros": [("DX_INTERFACE", f'"{interface(PACKAGE)}"')]}),
     options={"bdist_wheel": {"py_limited_api": "cp311"}},

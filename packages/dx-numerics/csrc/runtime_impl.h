@@ -18,6 +18,14 @@ int dx_fp_is_ieee(void);
 /* Test hook: leaves the calling thread in another mode (0 IEEE, 1 up, 2 down, 3 towards zero, 4 flush to zero). */
 void dx_fp_disturb(int mode);
 
+/* The cheap self-check of a supported path (selfcheck.c): 0, or what is wrong. */
+#define DX_BAD_MODE 1
+#define DX_BAD_ROUNDING 2
+#define DX_BAD_SUBNORMALS 4
+#define DX_BAD_CONTRACTION 8
+#define DX_BAD_DOT 16
+int dx_selfcheck(int path);
+
 /* dx_runtime.parallel; the pool is in pool.c. Workers come into being with the first region that needs them. */
 #define DX_MAX_DEGREE 64
 void dx_parallel(dx_task task, void *context, ptrdiff_t count, ptrdiff_t grain, int degree);

@@ -278,10 +278,10 @@ def test_no_data_race(tmp_path, compiler):
     if not (root / "csrc").is_dir() or shutil.which(compiler) is None:
         pytest.skip(f"needs the sources and {compiler}")
     program = tmp_path / "hammer"
-    build = subprocess.run(
-        [compiler, "-std=gnu11", "-O1", "-g", "-ffp-contract=off", "-fsanitize=thread", "-pthread", f"-I{root / 'csrc'}",
-         f"-I{dx_numerics.get_include()}", str(DRIVER), *[str(root / "csrc" / f"{n}.c") for n in ("pool", "probe", "cpu")],
-         "-o", str(program)], capture_output=True, text=True)
+    sources = [DRIVER, *(root / "csrc" / f"{name}.c" for name in ("pool", "probe", "cpu"))]
+    build = subprocess.run([compiler, "-std=gnu11", "-O1", "-g", "-ffp-contract=off", "-fsanitize=thread", "-pthread",
+                            f"-I{root / 'csrc'}", f"-I{dx_numerics.get_include()}", *map(str, sources),
+                            "-o", str(program)], capture_output=True, text=True)
     if build.returncode and "tsan" in build.stderr:
         pytest.skip(f"{compiler} has no ThreadSanitizer here")
     assert build.returncode == 0, build.stderr

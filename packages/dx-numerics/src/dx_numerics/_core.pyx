@@ -12,6 +12,7 @@ cdef extern from "runtime_impl.h" nogil:
                      Py_ssize_t count, Py_ssize_t grain, int degree)
     int dx_fp_is_ieee()
     void dx_fp_disturb(int mode)
+    int dx_selfcheck(int path)
     int DX_MAX_DEGREE
     void dx_pool_start()
     void dx_pool_stop()
@@ -182,6 +183,11 @@ def _disturb(mode):
     if mode not in modes:
         raise ValueError(f"mode = {mode!r}: expected one of {', '.join(modes)}")
     dx_fp_disturb(modes.index(mode))
+
+
+def _selfcheck(name):
+    """The cheap self-check of an available path: its failures as bits (runtime_impl.h), 0 for none."""
+    return dx_selfcheck(_path_number(name, "path"))
 
 
 def _pool_workers():

@@ -12,6 +12,18 @@ from .ref_functions import rsqrt32 as rsqrt32
 from .ref_functions import sigmoid32 as sigmoid32
 from .ref_functions import softplus64 as softplus64
 from .ref_functions import tanh32 as tanh32
+from .ref_half import narrow_bfloat16 as narrow_bfloat16
+from .ref_half import narrow_float16 as narrow_float16
+from .ref_half import widen_bfloat16 as widen_bfloat16
+from .ref_half import widen_float16 as widen_float16
+from .ref_random import SplitMix64 as SplitMix64
+from .ref_random import normal32 as normal32
+from .ref_random import permutation as permutation
+from .ref_random import random_at as random_at
+from .ref_random import random_u64 as random_u64
+from .ref_random import substream as substream
+from .ref_random import uniform32 as uniform32
+from .ref_random import uniform64 as uniform64
 
 f32 = np.float32
 
@@ -58,6 +70,11 @@ def dot16(a, b):
     for chunk in range(a.shape[-2]):
         lanes = fma32(a[..., chunk, :], b[..., chunk, :], lanes)
     return _tree(lanes)
+
+
+def squared_norm16(x):
+    """dot16 of x with itself over the last axis; float32."""
+    return dot16(x, x)
 
 
 def sum16(x):

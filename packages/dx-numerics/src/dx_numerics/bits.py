@@ -1,7 +1,6 @@
 """Comparing results to the bit and against a reference: digests, distance in units in the last place, allowances.
 The rules are written out in docs/numerics.md, "Digests, ulp distance and allowance"."""
 import dataclasses
-import hashlib
 import math
 from collections.abc import Mapping
 
@@ -30,6 +29,12 @@ def canonical_bytes(array):
     return array.tobytes()
 
 
+def _sha256(data):
+    import hashlib  # here: it takes longer to import than the rest of the package
+
+    return hashlib.sha256(data)
+
+
 def digest(array):
     """SHA-256 of "dx-array 1 <dtype> <shape>\\n" and the canonical bytes; 64 hexadecimal digits.
 
@@ -40,7 +45,7 @@ def digest(array):
     array = np.asarray(array)
     data = canonical_bytes(array)
     header = " ".join(["dx-array 1", array.dtype.name, *map(str, array.shape)]) + "\n"
-    return hashlib.sha256(header.encode("ascii") + data).hexdigest()
+    return _sha256(header.encode("ascii") + data).hexdigest()
 
 
 def digest_named(arrays):
@@ -55,7 +60,7 @@ def digest_named(arrays):
     for name in arrays:
         if not isinstance(name, str):
             raise TypeError(f"name {name!r} of arrays: expected a str")
-    total = hashlib.sha256(b"dx-collection 1\n")
+    total = _sha256(b"dx-collection 1\n")
     for data, name in sorted((name.encode("utf-8"), name) for name in arrays):
         total.update(f"{digest(arrays[name])} {len(data)} ".encode("ascii") + data + b"\n")
     return total.hexdigest()

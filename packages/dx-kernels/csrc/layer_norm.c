@@ -9,6 +9,8 @@
 #include <dx_numerics/dot.h>
 #include "table.h"
 
+#define COLUMN_VECTORS 4
+
 typedef struct {
     ptrdiff_t rows, d;
     const float *x, *weight, *bias, *dy, *xhat_in, *inv_in;
@@ -63,32 +65,47 @@ static void backward_rows(void *context, ptrdiff_t begin, ptrdiff_t end, int wor
     }
 }
 
-/* Columns begin..end-1 (blocks of DX_VL columns) of the two column sums: 16 row lanes, each a vector of columns. */
+/* The two column sums of vectors vectors of columns from j0 on (the last may be cut at d): 16 row lanes in cache. */
+DX_INLINE void column_block(const job *a, ptrdiff_t j0, const int vectors)
+{
+    dx_vf w[16][COLUMN_VECTORS], b[16][COLUMN_VECTORS];
+    const ptrdiff_t left = a->d - j0, padded = (a->rows + 15) / 16 * 16;
+    for (int l = 0; l < 16; l++)
+        for (int v = 0; v < vectors; v++) w[l][v] = b[l][v] = (dx_vf){0};
+    for (ptrdiff_t r = 0; r < padded; r++) {
+        const float *dy = a->dy + r * a->d + j0, *xhat = a->xhat_in + r * a->d + j0;
+        dx_vf *restrict wl = w[r & 15], *restrict bl = b[r & 15];
+        if (r < a->rows && left >= vectors * DX_VL) {
+            DX_UNROLL(8)
+            for (int v = 0; v < vectors; v++) {
+                dx_vf g = dx_vload(dy + v * DX_VL);
+                wl[v] += g * dx_vload(xhat + v * DX_VL);
+                bl[v] += g;
+            }
+        } else { /* a cut vector, or the padding of the last chunk */
+            dx_vf g = {0}, x = {0};
+            for (ptrdiff_t c = 0; r < a->rows && c < left; c++) { g[c] = dy[c]; x[c] = xhat[c]; }
+            for (int v = 0; v < vectors; v++) { wl[v] += g * x; bl[v] += g; }
+        }
+    }
+    for (int h = 8; h; h >>= 1)
+        for (int l = 0; l < h; l++)
+            for (int v = 0; v < vectors; v++) { w[l][v] += w[l + h][v]; b[l][v] += b[l + h][v]; }
+    for (ptrdiff_t c = 0; c < vectors * DX_VL && c < left; c++) {
+        if (a->dweight) a->dweight[j0 + c] = w[0][c / DX_VL][c % DX_VL];
+        if (a->dbias) a->dbias[j0 + c] = b[0][c / DX_VL][c % DX_VL];
+    }
+}
+
 static void column_sums(void *context, ptrdiff_t begin, ptrdiff_t end, int worker)
 {
     const job *a = context;
+    const ptrdiff_t width = COLUMN_VECTORS * DX_VL;
     (void)worker;
     for (ptrdiff_t block = begin; block < end; block++) {
-        ptrdiff_t j0 = block * DX_VL, width = a->d - j0 < DX_VL ? a->d - j0 : DX_VL;
-        dx_vf w[16], b[16];
-        for (int l = 0; l < 16; l++) w[l] = b[l] = (dx_vf){0};
-        ptrdiff_t padded = (a->rows + 15) / 16 * 16;
-        for (ptrdiff_t r = 0; r < padded; r++) {
-            dx_vf dy = {0}, xhat = {0};
-            if (r < a->rows) {
-                const float *pd = a->dy + r * a->d + j0, *px = a->xhat_in + r * a->d + j0;
-                if (width == DX_VL) { dy = dx_vload(pd); xhat = dx_vload(px); }
-                else for (ptrdiff_t c = 0; c < width; c++) { dy[c] = pd[c]; xhat[c] = px[c]; }
-            }
-            w[r & 15] += dy * xhat;
-            b[r & 15] += dy;
-        }
-        for (int h = 8; h; h >>= 1)
-            for (int l = 0; l < h; l++) { w[l] += w[l + h]; b[l] += b[l + h]; }
-        for (ptrdiff_t c = 0; c < width; c++) {
-            if (a->dweight) a->dweight[j0 + c] = w[0][c];
-            if (a->dbias) a->dbias[j0 + c] = b[0][c];
-        }
+        ptrdiff_t j = block * width;
+        if (a->d - j >= width) column_block(a, j, COLUMN_VECTORS);
+        else for (; j < a->d; j += DX_VL) column_block(a, j, 1);
     }
 }
 
@@ -102,9 +119,9 @@ int DX_FN(layer_norm_backward)(int degree, ptrdiff_t rows, ptrdiff_t d, const fl
         if (!(a.scratch = dx_scratch(sizeof(float) * (size_t)(degree * d)))) return DX_NO_MEMORY;
         dx_rt.parallel(backward_rows, &a, rows, dx_grain(rows, 8.0 * (double)d, degree), degree);
     }
-    ptrdiff_t blocks = (d + DX_VL - 1) / DX_VL;
+    ptrdiff_t width = COLUMN_VECTORS * DX_VL, blocks = (d + width - 1) / width;
     if (dweight || dbias)
-        dx_rt.parallel(column_sums, &a, blocks, dx_grain(blocks, 4.0 * DX_VL * (double)rows, degree), degree);
+        dx_rt.parallel(column_sums, &a, blocks, dx_grain(blocks, 4.0 * (double)(width * rows), degree), degree);
     dx_scratch_release(mark);
     return DX_OK;
 }

@@ -6,8 +6,8 @@ from dx_kernels.ref import activations as ref
 
 f32, f64 = np.float32, np.float64
 SIZES = [0, 1, 3, 16, 17, 1000, 70001]
-EDGES = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-30, -1e-30, 1e-45, -1e-45, 1e30, -1e30, 3.4e38, -3.4e38, 10, -10,
-                  15, -15, 14.2, -14.2, -14.5, -0.7517916], f32)
+EDGES = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-30, -1e-30, 1e-45, -1e-45, 1e30, -1e30, 3.4e38, -3.4e38,
+                  10, -10, 15, -15, 14.2, -14.2, -14.5, -0.7517916], f32)
 
 
 def values(rng, n):

@@ -117,7 +117,8 @@ def test_a_bad_list_changes_nothing(rng):
 @pytest.mark.parametrize("change, message", [
     (dict(step=0), "step = 0"), (dict(rate=-1.0), "rate = -1.0"), (dict(rate=np.nan), "rate = nan"),
     (dict(beta1=1.0), "beta1 = 1.0"), (dict(beta2=-0.1), "beta2 = -0.1"), (dict(eps=0.0), "eps = 0.0"),
-    (dict(eps=1e-60), "eps = 1e-60"), (dict(weight_decay=np.inf), "weight_decay = inf"), (dict(scale=-1.0), "scale = -1")])
+    (dict(eps=1e-60), "eps = 1e-60"), (dict(weight_decay=np.inf), "weight_decay = inf"),
+    (dict(scale=-1.0), "scale = -1")])
 def test_bad_settings_are_named(change, message):
     a = [np.zeros(2, f32) for _ in range(4)]
     with pytest.raises(ValueError, match=message):

@@ -8,6 +8,7 @@
 #include "kernels.h"
 #include "activations.h"
 #include "adamw.h"
+#include "char_conv.h"
 #include "cross_entropy.h"
 #include "decode.h"
 #include "embedding.h"
@@ -26,6 +27,7 @@
 #define DX_KERNELS_TABLE(F) \
     DX_ACTIVATIONS(F) \
     DX_ADAMW(F) \
+    DX_CHAR_CONV(F) \
     DX_CROSS_ENTROPY(F) \
     DX_DECODE(F) \
     DX_EMBEDDING(F) \

@@ -18,6 +18,10 @@ from .below import degree as degree
 from .below import get_degree as get_degree
 from .below import get_path as get_path
 from .below import kernel_path as kernel_path
+from .char_conv import char_conv_backward as char_conv_backward
+from .char_conv import char_conv_forward as char_conv_forward
+from .char_conv import char_conv_weight_from_container as char_conv_weight_from_container
+from .char_conv import char_conv_weight_to_container as char_conv_weight_to_container
 from .cross_entropy import cross_entropy_backward as cross_entropy_backward
 from .cross_entropy import cross_entropy_forward as cross_entropy_forward
 from .decode import check_tags as check_tags

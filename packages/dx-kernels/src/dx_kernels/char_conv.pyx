@@ -16,8 +16,8 @@ cdef extern from "table.h" nogil:
 
 cdef int check(const float[:, ::1] table, const int[:, ::1] ids, const float[:, :, ::1] weight) except -1:
     cdef Py_ssize_t w, p, rows = table.shape[0]
-    if weight.shape[1] < 1:
-        raise ValueError(f"weight has {weight.shape[1]} taps: expected at least 1")
+    if weight.shape[1] < 1 or weight.shape[2] < 1:
+        raise ValueError(f"weight has {weight.shape[1]} taps and {weight.shape[2]} channels: expected at least 1 of each")
     shape3("weight", weight, weight.shape[0], weight.shape[1], table.shape[1])
     for w in range(ids.shape[0]):
         for p in range(ids.shape[1]):
@@ -45,7 +45,7 @@ def char_conv_forward(const float[:, ::1] table not None, const int[:, ::1] ids 
     Edges     the first of equal maxima · positions of id 0 never win · a word of padding only → zeros, argmax -1 ·
               NaN at a position → NaN, the first NaN position
     Aliasing  none
-    Raises    ValueError: an id outside the table (place and value), no taps, a shape that does not fit
+    Raises    ValueError: an id outside the table (place and value), no taps or channels, a shape that does not fit
     Source    seed formulas; bit-equal to dx_kernels.ref.char_conv_forward
     """
     cdef Py_ssize_t words = ids.shape[0], length = ids.shape[1]
@@ -87,7 +87,7 @@ def char_conv_backward(const float[:, ::1] dy not None, const float[:, ::1] y no
               by id in word and position order, plain additions on one thread
     Edges     words == 0 → zeros · row 0 of dtable is exactly 0
     Writes    outputs assigned            Aliasing  none
-    Raises    ValueError: an id outside the table, an argmax that is no position (place and value), no taps, a shape
+    Raises    ValueError: an id outside the table, an argmax that is no position (place and value), no taps or channels, a shape
               that does not fit
     Source    seed formulas; bit-equal to dx_kernels.ref.char_conv_backward
     """

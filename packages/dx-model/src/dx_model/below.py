@@ -1,6 +1,21 @@
 """Everything that dx-model takes from dx-kernels, by name."""
 from dx_kernels import available_paths as available_paths
+from dx_kernels import character_ids as character_ids
 from dx_kernels import degree as degree
+from dx_kernels import distinct_rows as distinct_rows
 from dx_kernels import get_degree as get_degree
 from dx_kernels import get_path as get_path
 from dx_kernels import kernel_path as kernel_path
+from dx_kernels import page_geometry as page_geometry
+from dx_kernels import PAIR_FEATURE_COUNT as PAIR_FEATURE_COUNT
+from dx_kernels import pair_features as pair_features
+from dx_kernels import PAIR_REALS as PAIR_REALS
+from dx_kernels import PAIR_WHOLES as PAIR_WHOLES
+from dx_kernels import positions as positions
+from dx_kernels import reading_order as reading_order
+from dx_kernels import text_clean as text_clean
+from dx_kernels import text_cuts as text_cuts
+from dx_kernels import text_keys as text_keys
+from dx_kernels import text_kinds as text_kinds
+from dx_kernels import WORD_FEATURE_COUNT as WORD_FEATURE_COUNT
+from dx_kernels import word_features as word_features

@@ -1,0 +1,199 @@
+"""Pages as JSON, one page or document a line."""
+import gzip
+import io
+import json
+import os
+from pathlib import Path
+
+from . import strict_json
+from .pages import Document, Page, PageError, Word, is_number, repair_words, take_extra
+
+_PAGE_KEYS = ("id", "width", "height", "words", "rotation", "document", "number")
+_WORD_KEYS = ("text", "box", "line")
+
+
+def read_documents(path, *, repair=False):
+    """The documents of a JSON-lines file, one after the other.
+
+    Parameters
+    ----------
+    path : str or path; a name that ends in .gz is read through gzip; blank lines are skipped
+    repair : bool; repair boxes where that is possible and list it in Page.repairs, instead of PageError
+
+    Yields
+    ------
+    Document: of one page, or of several where the line has `pages`
+
+    Raises
+    ------
+    PageError: "file:line: …" for text that is not UTF-8, JSON that is refused, a page that breaks a rule
+    """
+    path = os.fspath(path)
+    with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
+        number = 0
+        while True:
+            number += 1
+            try:
+                line = file.readline()
+            except (OSError, EOFError) as error:
+                raise PageError(f"{path}:{number}: {error}") from None
+            if not line:
+                return
+            if number == 1 and line.startswith(b"\xef\xbb\xbf"):
+                line = line[3:]
+            if not line.strip():
+                continue
+            try:
+                document = document_from_json(strict_json.loads(line.decode("utf-8")), repair=repair)
+            except UnicodeDecodeError as error:
+                raise PageError(f"{path}:{number}: not UTF-8: {error.reason} at byte {error.start}") from None
+            except (PageError, strict_json.StrictJSONError) as error:
+                raise PageError(f"{path}:{number}: {error}") from None
+            yield document
+
+
+def read_pages(path, *, repair=False):
+    """The pages of a JSON-lines file, documents cut into pages; as read_documents."""
+    for document in read_documents(path, repair=repair):
+        yield from document.pages
+
+
+def document_from_json(value, *, repair=False):
+    """A Document from one JSON object: a page, or a document whose words say their `page` and whose `pages` lists
+    [width, height] of each. The pages of a document are named `<id>/<number>`, numbers from 0."""
+    if not isinstance(value, dict):
+        raise PageError(f"{_short(value)}: expected an object with id, width, height, words")
+    if "pages" not in value:
+        page = page_from_json(value, repair=repair)
+        return Document(page.document or page.id, (page,), {})
+    name = value.get("id")
+    sizes, words = value["pages"], value.get("words")
+    if not isinstance(name, str) or not name:
+        raise PageError(f"id is {_short(name)}: expected a string that is not empty")
+    if not isinstance(sizes, list) or any(not isinstance(s, list) or len(s) != 2 for s in sizes):
+        raise PageError(f"document {name!r}: pages is {_short(sizes)}: expected a list of [width, height]")
+    if not isinstance(words, list):
+        raise PageError(f"document {name!r}: words is {_short(words)}: expected a list")
+    members = [[] for _ in sizes]
+    for index, word in enumerate(words):
+        number = word.get("page") if isinstance(word, dict) else None
+        if type(number) is not int or not 0 <= number < len(sizes):
+            raise PageError(f"document {name!r}, word {index}: page is {_short(number)}: "
+                            f"expected 0 to {len(sizes) - 1}")
+        members[number].append(index)
+    own = {k: v for k, v in value.items() if k in ("labels", "groups", "entities", "links")}
+    pages = []
+    for number, (size, indices) in enumerate(zip(sizes, members)):
+        page = {"id": f"{name}/{number}", "width": size[0], "height": size[1], "document": name, "number": number,
+                "words": [{k: v for k, v in words[i].items() if k != "page"} for i in indices]}
+        place = {old: new for new, old in enumerate(indices)}
+        pages.append(page_from_json({**page, **_checked_extra(own, place, len(words), name)}, repair=repair))
+    extra = {k: v for k, v in value.items() if k not in ("id", "words", "pages") and k not in own}
+    return Document(name, tuple(pages), extra)
+
+
+def page_from_json(value, *, repair=False):
+    """A Page from one JSON object; PageError as read_documents."""
+    if not isinstance(value, dict):
+        raise PageError(f"{_short(value)}: expected an object with id, width, height, words")
+    name = value.get("id")
+    for key in ("id", "words"):
+        if key not in value:
+            raise PageError(f"page {_short(name)}: {key} is missing" if key != "id" else "id is missing")
+    if not isinstance(value["words"], list):
+        raise PageError(f"page {_short(name)}: words is {_short(value['words'])}: expected a list")
+    words = [_word(name, index, word) for index, word in enumerate(value["words"])]
+    extra = {k: v for k, v in value.items() if k not in _PAGE_KEYS}
+    width, height, repairs = value.get("width"), value.get("height"), []
+    if repair:
+        width, height = (_farthest(name, key, value.get(key), words, side, repairs)
+                         for key, side in (("width", 0), ("height", 1)))
+        if is_number(width) and is_number(height):
+            words, done = repair_words(name, width, height, words)
+            repairs += done
+    return Page(name, width, height, words, value.get("rotation", 0), value.get("document"), value.get("number"), extra,
+                tuple(repairs))
+
+
+def _farthest(page, key, size, words, side, repairs):
+    """A missing width or height is that of the farthest edge."""
+    if size is None:
+        size = 1
+        for word in words:
+            edges = word.box[side::2] if isinstance(word.box, tuple) else ()
+            size = max([size, *(edge for edge in edges if is_number(edge))])
+        repairs.append(f"page {page!r}: {key} is missing: {size}, the farthest edge")
+    return size
+
+
+def _word(page, index, value):
+    if not isinstance(value, dict) or "text" not in value or "box" not in value:
+        raise PageError(f"page {page!r}, word {index}: {_short(value)}: expected an object with text and box")
+    box = tuple(value["box"]) if isinstance(value["box"], list) else value["box"]
+    extra = {k: v for k, v in value.items() if k not in _WORD_KEYS} if len(value) > 2 else {}
+    return Word(value["text"], box, value.get("line"), extra)
+
+
+def _checked_extra(own, place, words, name):
+    for entity in own.get("entities") or ():
+        if not isinstance(entity, dict) or not isinstance(entity.get("words", []), list):
+            raise PageError(f"document {name!r}: entity {_short(entity)}: expected an object with a list of words")
+    for link in own.get("links") or ():
+        if not isinstance(link, list):
+            raise PageError(f"document {name!r}: link {_short(link)}: expected a list of entity ids")
+    return take_extra(own, place, words)
+
+
+def _short(value):
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def page_to_json(page):
+    """The page as page_from_json reads it; dict."""
+    value = {"id": page.id, "width": page.width, "height": page.height}
+    for key, default in (("rotation", 0), ("document", None), ("number", None)):
+        if getattr(page, key) != default:
+            value[key] = getattr(page, key)
+    value["words"] = [_word_to_json(w) for w in page.words]
+    return {**value, **page.extra}
+
+
+def _word_to_json(word):
+    value = {"text": word.text, "box": list(word.box)}
+    if word.line is not None:
+        value["line"] = word.line
+    return {**value, **word.extra}
+
+
+def write_pages(path, pages):
+    """Writes pages as JSON lines, UTF-8 with \\n; the file is replaced whole or not at all.
+
+    A text that UTF-8 cannot hold (a lone surrogate) is written with escapes. Numbers are written as they are: an int
+    stays an int, a float is written so that it reads back to the same bits.
+    """
+    path = Path(path)
+    out = io.BytesIO()
+    for page in pages:
+        value = page_to_json(page)
+        line = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        try:
+            out.write(line.encode("utf-8"))
+        except UnicodeEncodeError:
+            out.write(json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii"))
+        out.write(b"\n")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(out.getvalue())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    if os.name == "posix":
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

@@ -12,7 +12,7 @@ def code_points(texts):
     """(offset, code) of a list of str: text i is code[offset[i]:offset[i + 1]]; int64 (n + 1,) and uint32."""
     code = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint32, copy=False)
     offset = np.zeros(len(texts) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=offset[1:])
+    np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=offset[1:])  # exact: whole numbers
     return offset, code
 
 
@@ -108,7 +108,7 @@ def column_blocks(box, order, row):
     heights = np.sort(read[:, 3] - read[:, 1], kind="stable")
     least = GUTTER * heights[(len(heights) - 1) // 2]
     gap = np.flatnonzero((row[1:] == row[:-1]) & (read[1:, 0] - read[:-1, 2] >= least))  # after these places
-    begin = np.cumsum(counts) - counts
+    begin = np.cumsum(counts) - counts  # exact: whole numbers
     gap = gap[np.bincount(row[gap], minlength=len(counts))[row[gap]] == 1]
     left = gap + 1 - begin[row[gap]]
     gap = gap[(left >= COLUMN_WORDS) & (counts[row[gap]] - left >= COLUMN_WORDS)]

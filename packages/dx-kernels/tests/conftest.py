@@ -24,3 +24,13 @@ def bits(x):
 
 def same_bits(a, b):
     return a.shape == b.shape and np.array_equal(bits(a), bits(b))
+
+
+class _Torch:
+    """PyTorch for the tests that compare with it: imported when first used, the test is skipped where it is missing."""
+
+    def __getattr__(self, name):
+        return getattr(pytest.importorskip("torch"), name)
+
+
+torch = _Torch()

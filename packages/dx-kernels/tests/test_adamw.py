@@ -3,8 +3,7 @@ import time
 import dx_kernels as k
 import numpy as np
 import pytest
-import torch
-from conftest import same_bits
+from conftest import same_bits, torch
 from dx_kernels.ref import adamw as ref
 
 f32 = np.float32

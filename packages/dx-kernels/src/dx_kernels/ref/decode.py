@@ -45,7 +45,7 @@ def _best(b, i, exclusive, price):
 
 
 def _counts(tags, fields):
-    return [sum(tag == 1 + 2 * k for tag in tags) for k in range(fields)]
+    return [sum(tag == 1 + 2 * k for tag in tags) for k in range(fields)]  # exact: whole numbers
 
 
 def _score(b, i, tags):
@@ -85,7 +85,7 @@ def _priced(b, i, repeated):
             if not repeated[k]:
                 value = value + price[k]
                 if counts[k] > 1 or (price[k] > 0 and counts[k] == 0):
-                    squares, settled = squares + float((counts[k] - 1) ** 2), False
+                    squares, settled = squares + float((counts[k] - 1) ** 2), False  # exact: whole numbers
         _keep_best_runs(b, i, repeated, tags)
         score = _score(b, i, tags)
         if settled or score > best_score:

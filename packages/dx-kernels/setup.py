@@ -87,15 +87,37 @@ def modules(package, names, **settings):
 # --- end of shared build rules ---
 from importlib.util import find_spec  # noqa: E402
 
+<<<<<<< HEAD
 FAMILIES = [
     "activations", "adamw", "char_conv", "cross_entropy", "decode", "embedding", "layer_norm", "linear", "matmul",
     "norm", "pairs", "posteriors", "reading", "run_loss", "softmax", "text", "words",
+=======
+FAMILIES = [  # one a line
+    "activations",
+    "adamw",
+    "attention",
+    "cross_entropy",
+    "decode",
+    "embedding",
+    "layer_norm",
+    "linear",
+    "matmul",
+    "norm",
+    "pairs",
+    "pointer",
+    "posteriors",
+    "reading",
+    "run_loss",
+    "softmax",
+    "text",
+    "words",
+>>>>>>> 2ef4f22 (Attention and pointer scores, forward and adjoint, on the tiles of the matrix product)
 ]
 BELOW = Path(find_spec("dx_numerics").submodule_search_locations[0])  # not imported: only its files are needed
 HEADERS = [str(p) for p in sorted([*Path("csrc").glob("*.h"), *BELOW.glob("*.pxd"), *BELOW.glob("include/*/*.h")])]
 INCLUDE = ["csrc", str(BELOW / "include")]
 # extensions depend on them too: _core is linked anew when one of them changes
-SOURCES = [f"csrc/{name}.c" for name in FAMILIES + ["gemm_tiles", "table"]]
+SOURCES = [f"csrc/{name}.c" for name in FAMILIES + ["attention_backward", "gemm_tiles", "table"]]
 LIBRARIES = path_libraries("dx_kernels", SOURCES, HEADERS, INCLUDE)
 
 setup(

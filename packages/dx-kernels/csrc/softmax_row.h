@@ -163,4 +163,10 @@ DX_INLINE void dx_softmax_backward_row(ptrdiff_t n, const float *p, const float 
     }
 }
 
+/* out = x / scale. */
+DX_INLINE void dx_scale_row(ptrdiff_t n, const float *x, float scale, float *out)
+{
+    for (ptrdiff_t j = 0; j < n; j++) out[j] = x[j] / scale;
+}
+
 #endif

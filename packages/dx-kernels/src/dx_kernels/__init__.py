@@ -13,6 +13,10 @@ from .activations import tanh_forward as tanh_forward
 from .adamw import adamw_step as adamw_step
 from .adamw import adamw_steps as adamw_steps
 from .adamw import sgd_step as sgd_step
+from .attention import attention_backward as attention_backward
+from .attention import attention_forward as attention_forward
+from .attention import cross_attention_backward as cross_attention_backward
+from .attention import cross_attention_forward as cross_attention_forward
 from .below import available_paths as available_paths
 from .below import degree as degree
 from .below import get_degree as get_degree
@@ -50,6 +54,8 @@ from .pairs import PAIR_WHOLES as PAIR_WHOLES
 from .pairs import page_geometry as page_geometry
 from .pairs import pair_features as pair_features
 from .pairs import positions as positions
+from .pointer import pointer_backward as pointer_backward
+from .pointer import pointer_forward as pointer_forward
 from .posteriors import page_model as page_model
 from .posteriors import run_posteriors as run_posteriors
 from .reading import reading_order as reading_order

@@ -53,10 +53,13 @@ def test_small_and_serial_work_stays_with_the_caller():
 
 
 def test_workers_join_in():
-    for _ in range(50):
-        if len(set(region(200, 1, 2, HEAVY))) == 2:
+    if _core._processors() < 2:
+        pytest.skip("one processor")
+    deadline = time.monotonic() + 60  # on a busy machine a worker may have to wait for its processor
+    while time.monotonic() < deadline:
+        if len(set(region(200, 1, 2, 10 * HEAVY))) == 2:
             return
-    pytest.fail("a second worker never took a piece in 50 regions")
+    pytest.fail("a second worker never took a piece in a minute")
 
 
 def test_nested_regions_run_serially_in_their_worker():

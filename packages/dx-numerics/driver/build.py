@@ -58,7 +58,8 @@ def numerics_driver(compiler, machine, flags, folder):
 
 
 # Fused operations (not the integer multiply-adds), and approximations of 1/x and 1/sqrt(x), in a disassembly.
-FUSED = {"x86_64": re.compile(r"\tvfn?m(?:add|sub)\w*p?s?"), "aarch64": re.compile(r"\t(?:fn?madd|fn?msub|fml[as]l?2?)\b")}
+FUSED = {"x86_64": re.compile(r"\tvfn?m(?:add|sub)\w*"),
+         "aarch64": re.compile(r"\t(?:fn?madd|fn?msub|fml[as]l?2?)\b")}
 APPROXIMATE = {"x86_64": re.compile(r"\tv?r(?:cp|sqrt)(?:14|28)?[ps][sd]\b"),
                "aarch64": re.compile(r"\tf(?:recp|rsqrt)[exs]\b")}
 

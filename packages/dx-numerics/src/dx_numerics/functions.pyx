@@ -30,6 +30,8 @@ cdef struct job64:
     const double *x
     double *out
 
+_F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
+
 # Elements that one thread does faster alone than it wakes another; pieces are multiples of 64 elements.
 cdef enum:
     SERIAL = 32768
@@ -56,23 +58,28 @@ def _arrays(x, out, dtype):
     """x and out as checked C-contiguous arrays of the same shape; a new out when it is None."""
     x = np.asarray(x)
     if x.dtype != dtype:
-        raise TypeError(f"x has dtype {x.dtype}: expected {np.dtype(dtype)}")
+        raise TypeError(f"x has dtype {x.dtype}: expected {dtype}")
     if out is None:
         out = np.empty(x.shape, dtype)
     elif not isinstance(out, np.ndarray) or out.dtype != dtype:
-        raise TypeError(f"out is {getattr(out, 'dtype', type(out).__name__)}: expected an array of {np.dtype(dtype)}")
+        raise TypeError(f"out is {getattr(out, 'dtype', type(out).__name__)}: expected an array of {dtype}")
     elif out.shape != x.shape:
         raise ValueError(f"out has shape {out.shape}: expected the shape of x, {x.shape}")
     elif not (out.flags.c_contiguous and out.flags.writeable and out.flags.aligned):
         raise ValueError("out is read-only, unaligned or not C-contiguous: expected a writeable C-contiguous array")
-    x = np.require(x, requirements=("C", "A"))
-    if np.may_share_memory(x, out) and x.__array_interface__["data"][0] != out.__array_interface__["data"][0]:
-        raise ValueError("out overlaps x: expected x itself or other memory")
+    if not (x.flags.c_contiguous and x.flags.aligned):
+        x = np.array(x, dtype, order="C")
     return x, out
 
 
+cdef int check_overlap(const char *x, const char *out, Py_ssize_t size) except -1:
+    if x != out and x < out + size and out < x + size:
+        raise ValueError("out overlaps x: expected x itself or other memory")
+    return 0
+
+
 cdef object apply32(map32 function, x, out):
-    x, out = _arrays(x, out, np.float32)
+    x, out = _arrays(x, out, _F32)
     cdef const float[::1] source = x.reshape(-1)
     cdef float[::1] target = out.reshape(-1)
     cdef Py_ssize_t n = source.shape[0]
@@ -82,6 +89,7 @@ cdef object apply32(map32 function, x, out):
     if n == 0:
         return out
     j.function, j.x, j.out = function, &source[0], &target[0]
+    check_overlap(<const char *>j.x, <const char *>j.out, n * 4)
     with nogil:
         saved = fp_enter()
         parallel(run32, &j, n, grain_of(n, degree), degree)
@@ -90,7 +98,7 @@ cdef object apply32(map32 function, x, out):
 
 
 cdef object apply64(map64 function, x, out):
-    x, out = _arrays(x, out, np.float64)
+    x, out = _arrays(x, out, _F64)
     cdef const double[::1] source = x.reshape(-1)
     cdef double[::1] target = out.reshape(-1)
     cdef Py_ssize_t n = source.shape[0]
@@ -100,6 +108,7 @@ cdef object apply64(map64 function, x, out):
     if n == 0:
         return out
     j.function, j.x, j.out = function, &source[0], &target[0]
+    check_overlap(<const char *>j.x, <const char *>j.out, n * 8)
     with nogil:
         saved = fp_enter()
         parallel(run64, &j, n, grain_of(n, degree), degree)

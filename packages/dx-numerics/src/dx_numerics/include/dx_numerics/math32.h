@@ -25,7 +25,7 @@ DX_INLINE dx_exp32_parts dx_split_exp32(float x)
 
 /* Adding t << 23 to the bits of y multiplies it by 2^n. Below x = -64 that is done 2^64 too high and a multiplication
  * brings it back, which rounds subnormal results.
- * ulp exp32: worst 0.0 at 0x0p+0 wrong 0 */
+ * ulp exp32: worst 0.77910 at -0x1.5ed742p+6 wrong 4534649 */
 DX_INLINE float dx_exp32(float x)
 {
     dx_exp32_parts p = dx_split_exp32(x);
@@ -48,7 +48,7 @@ DX_INLINE dx_reduced dx_reduce_exp2(double t)
 }
 
 /* tanh(x) = (2^n p + (2^n - 1)) / (2^n p + (2^n + 1)), where 2x = (n + f) log 2 and p = 2^f - 1 = f * polynomial.
- * ulp tanh32: worst 0.0 at 0x0p+0 wrong 0 */
+ * ulp tanh32: worst 0.50385 at -0x1.d1968p-4 wrong 203587 */
 DX_INLINE float dx_tanh32(float x)
 {
     float c = x > 10.0f ? 10.0f : x;
@@ -65,7 +65,7 @@ DX_INLINE float dx_tanh32(float x)
 }
 
 /* sigmoid(x) = 1 / (1 + 2^n p), where -x = (n + f) log 2 and p = 2^f.
- * ulp sigmoid32: worst 0.0 at 0x0p+0 wrong 0 */
+ * ulp sigmoid32: worst 0.52927 at -0x1.a5eabep+5 wrong 2738515 */
 DX_INLINE float dx_sigmoid32(float x)
 {
     float c = x > 104.0f ? 104.0f : x;
@@ -80,7 +80,7 @@ DX_INLINE float dx_sigmoid32(float x)
 }
 
 /* erf(x) = x * (P(z) + z Q(z)), z = x^2, P and Q polynomials in z^2; from |x| = 3.9375 on the result is +-1.
- * ulp erf32: worst 0.0 at 0x0p+0 wrong 0 */
+ * ulp erf32: worst 0.51804 at 0x1.c5af3ep-11 wrong 27747084 */
 DX_INLINE float dx_erf32(float x)
 {
     float c = x > 3.9375f ? 3.9375f : x;
@@ -99,7 +99,7 @@ DX_INLINE float dx_erf32(float x)
 }
 
 /* 1 / sqrt(x) as two IEEE operations, so it has two roundings.
- * ulp rsqrt32: worst 0.0 at 0x0p+0 wrong 0 */
+ * ulp rsqrt32: worst 1.49035 at 0x1.019566p-126 wrong 556013448 */
 DX_INLINE float dx_rsqrt32(float x) { return 1.0f / __builtin_sqrtf(x); }
 
 #endif

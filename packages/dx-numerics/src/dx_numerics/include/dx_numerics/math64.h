@@ -9,7 +9,7 @@
 #include "config.h"
 
 /* exp(x) as exp32 does it: n = round(x / log 2), r + r_low = x - n log 2; below x = -512 scaled back by 2^-512.
- * ulp exp64: worst 0.0 at 0x0p+0 */
+ * ulp exp64: worst 0.79590 at -0x1.625f1a5dc72e3p+9 */
 DX_INLINE double dx_exp64(double x)
 {
     double t = x * 0x1.71547652b82fep+0 + 6755399441055744.0, n = t - 6755399441055744.0;
@@ -53,7 +53,7 @@ DX_INLINE double dx_join_log64(double k, double f, double c)
 }
 
 /* log(x); log(+-0) = -inf, x < 0 gives NaN.
- * ulp log64: worst 0.0 at 0x0p+0 */
+ * ulp log64: worst 0.89062 at 0x1.6a09e6084c87bp-1 */
 DX_INLINE double dx_log64(double x)
 {
     double up = x < 0x1p-1022 ? 0x1p54 : 1.0, down = x < 0x1p-1022 ? -54.0 : 0.0;
@@ -65,7 +65,7 @@ DX_INLINE double dx_log64(double x)
 
 /* log(1 + x); log1p(-1) = -inf, x < -1 gives NaN, log1p(-0) = -0. u = round(1 + x), low = 1 + x - u exactly;
  * log(u + low) = log(u) + low / u; where k is 0, f is x itself.
- * ulp log1p64: worst 0.0 at 0x0p+0 */
+ * ulp log1p64: worst 0.89600 at -0x1.2bec3533c3342p-2 */
 DX_INLINE double dx_log1p64(double x)
 {
     double u = 1.0 + x, part = u - 1.0, low = (1.0 - (u - part)) + (x - part);
@@ -77,7 +77,7 @@ DX_INLINE double dx_log1p64(double x)
 }
 
 /* log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|)): no overflow, no cancellation.
- * ulp softplus64: worst 0.0 at 0x0p+0 */
+ * ulp softplus64: worst 1.53760 at -0x1.49ef6cb202d16p+0 */
 DX_INLINE double dx_softplus64(double x)
 {
     double positive = x > 0.0 ? x : 0.0, e = dx_exp64(x > 0.0 ? -x : x);

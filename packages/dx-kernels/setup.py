@@ -87,15 +87,11 @@ def modules(package, names, **settings):
 # --- end of shared build rules ---
 from importlib.util import find_spec  # noqa: E402
 
-<<<<<<< HEAD
-FAMILIES = [
-    "activations", "adamw", "char_conv", "cross_entropy", "decode", "embedding", "layer_norm", "linear", "matmul",
-    "norm", "pairs", "posteriors", "reading", "run_loss", "softmax", "text", "words",
-=======
 FAMILIES = [  # one a line
     "activations",
     "adamw",
     "attention",
+    "char_conv",
     "cross_entropy",
     "decode",
     "embedding",
@@ -111,7 +107,6 @@ FAMILIES = [  # one a line
     "softmax",
     "text",
     "words",
->>>>>>> 2ef4f22 (Attention and pointer scores, forward and adjoint, on the tiles of the matrix product)
 ]
 BELOW = Path(find_spec("dx_numerics").submodule_search_locations[0])  # not imported: only its files are needed
 HEADERS = [str(p) for p in sorted([*Path("csrc").glob("*.h"), *BELOW.glob("*.pxd"), *BELOW.glob("include/*/*.h")])]

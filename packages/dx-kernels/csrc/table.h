@@ -8,11 +8,8 @@
 #include "kernels.h"
 #include "activations.h"
 #include "adamw.h"
-<<<<<<< HEAD
-#include "char_conv.h"
-=======
 #include "attention.h"
->>>>>>> 2ef4f22 (Attention and pointer scores, forward and adjoint, on the tiles of the matrix product)
+#include "char_conv.h"
 #include "cross_entropy.h"
 #include "decode.h"
 #include "embedding.h"
@@ -31,11 +28,8 @@
 #define DX_KERNELS_TABLE(F) \
     DX_ACTIVATIONS(F) \
     DX_ADAMW(F) \
-<<<<<<< HEAD
-    DX_CHAR_CONV(F) \
-=======
     DX_ATTENTION(F) \
->>>>>>> 2ef4f22 (Attention and pointer scores, forward and adjoint, on the tiles of the matrix product)
+    DX_CHAR_CONV(F) \
     DX_CROSS_ENTROPY(F) \
     DX_DECODE(F) \
     DX_EMBEDDING(F) \

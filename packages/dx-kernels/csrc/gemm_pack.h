@@ -96,15 +96,13 @@ DX_INLINE void dx_pack_columns(ptrdiff_t K, ptrdiff_t n, ptrdiff_t width, const 
         }
 }
 
-/* A strip of m rows of A, given as rows of k with the strip's m elements contiguous (trans_a). */
-DX_INLINE void dx_pack_strip(const int m, ptrdiff_t K, const float *a, ptrdiff_t lda, float *out)
+/* One k of a strip of m rows of A, for transposed A: m neighbours, or zeros for a NULL. */
+DX_INLINE void dx_pack_strip_row(ptrdiff_t m, const float *a, float *out)
 {
-    const ptrdiff_t chunks = (K + 15) / 16;
-    for (ptrdiff_t k = 0; k < 16 * chunks; k++) {
-        float *o = out + dx_packed_row(k, chunks, m);
-        if (k < K) memcpy(o, a + k * lda, sizeof(float) * (size_t)m);
-        else for (int i = 0; i < m; i++) o[i] = 0.0f;
-    }
+    if (!a) for (ptrdiff_t i = 0; i < m; i++) out[i] = 0.0f;
+    else if (m == DX_GEMM_MR) memcpy(out, a, sizeof(float) * DX_GEMM_MR);
+    else if (m == DX_GEMM_MR - 1) memcpy(out, a, sizeof(float) * (DX_GEMM_MR - 1));
+    else for (ptrdiff_t i = 0; i < m; i++) out[i] = a[i];
 }
 
 #endif

@@ -41,49 +41,61 @@ void DX_FN(gemm_pack_part)(int trans_b, ptrdiff_t K, ptrdiff_t n, ptrdiff_t N, c
     }
 }
 
-/* Rows i..i_end-1 of the job times one panel: b is its packed form, or (direct) its first element in plain rows;
- * strips are the packed rows of A from i on, or NULL for plain rows. */
-static void panel_rows(const dx_gemm_job *g, ptrdiff_t i, ptrdiff_t i_end, ptrdiff_t j, const float *b, int is_direct,
-                       const float *strips)
+/* Up to four strips of A at a time, so that a row of k is read over most of a cache line. */
+static void pack_strips(ptrdiff_t K, ptrdiff_t M, const float *a, ptrdiff_t lda, float *out)
 {
-    const ptrdiff_t K = g->K, chunks = K / 16, tail = K % 16;
-    const ptrdiff_t width = dx_panel_width(g->N, j), n = g->N - j < width ? g->N - j : width;
-    const int NV = (int)(width / DX_VL);
-    const int through = n < width || g->epilogue;
-    _Alignas(64) float tile[DX_GEMM_MR * DX_GEMM_NR];
-    float a_tail[DX_GEMM_MR * 16];
-    for (; i < i_end; i += DX_GEMM_MR) {
-        const ptrdiff_t m = i_end - i < DX_GEMM_MR ? i_end - i : DX_GEMM_MR;
-        float *c = g->C + i * g->ldc + j, *out = through ? tile : c;
-        const ptrdiff_t out_step = through ? width : g->ldc;
-        if (strips) {
-            strip[m][NV](dx_rounded_k(K) / 16, 0, strips, 0, NULL, b, 0, out, out_step);
-            strips += m * dx_rounded_k(K);
-        } else {
-            const float *a = g->A + i * g->lda;
-            if (tail)
-                for (ptrdiff_t r = 0; r < m; r++)
-                    for (ptrdiff_t l = 0; l < 16; l++) a_tail[r * 16 + l] = l < tail ? a[r * g->lda + 16 * chunks + l] : 0.0f;
-            (is_direct ? direct : plain)[m][NV](chunks, tail, a, g->lda, a_tail, b, g->ldb, out, out_step);
+    const ptrdiff_t K16 = dx_rounded_k(K);
+    for (ptrdiff_t i = 0; i < M;) {
+        ptrdiff_t rows[4], at[4];
+        int count = 0;
+        for (; count < 4 && i < M; count++) {
+            at[count] = i;
+            rows[count] = dx_next_rows(M - i);
+            i += rows[count];
         }
-        if (g->epilogue) g->epilogue(g->context, tile, width, c, g->ldc, i, j, m, n);
-        else if (through)
-            for (ptrdiff_t r = 0; r < m; r++)
-                for (ptrdiff_t q = 0; q < n; q++) c[r * g->ldc + q] = tile[r * width + q];
+        for (ptrdiff_t k = 0; k < K16; k++) {
+            const ptrdiff_t place = dx_packed_row(k, K16 / 16, 1);
+            for (int q = 0; q < count; q++)
+                dx_pack_strip_row(rows[q], k < K ? a + k * lda + at[q] : NULL, out + at[q] * K16 + place * rows[q]);
+        }
     }
 }
 
+/* The last partial chunks of m rows of A, padded to 16 floats each. */
+static void pad_tails(const dx_gemm_job *g, ptrdiff_t i, ptrdiff_t m, float *a_tail)
+{
+    const ptrdiff_t tail = g->K % 16;
+    const float *a = g->A + i * g->lda + (g->K - tail);
+    for (ptrdiff_t r = 0; r < m; r++, a += g->lda)
+        for (ptrdiff_t l = 0; l < 16; l++) a_tail[r * 16 + l] = l < tail ? a[l] : 0.0f;
+}
+
+/* m rows from row i on times the panel at column j. b: the packed panel, or with is_direct the first element of the
+ * panel's plain rows; rows: the packed strip of A, or NULL for plain rows, whose padded tails are in a_tail. */
+static void one_tile(const dx_gemm_job *g, ptrdiff_t i, ptrdiff_t m, ptrdiff_t j, const float *b, int is_direct,
+                     const float *rows, const float *a_tail)
+{
+    const ptrdiff_t K = g->K, width = dx_panel_width(g->N, j), n = g->N - j < width ? g->N - j : width;
+    const int NV = (int)(width / DX_VL), through = n < width || g->epilogue;
+    _Alignas(64) float tile[DX_GEMM_MR * DX_GEMM_NR];
+    float *c = g->C + i * g->ldc + j, *out = through ? tile : c;
+    const ptrdiff_t out_step = through ? width : g->ldc;
+    if (rows) strip[m][NV](dx_rounded_k(K) / 16, 0, rows, 0, NULL, b, 0, out, out_step);
+    else (is_direct ? direct : plain)[m][NV](K / 16, K % 16, g->A + i * g->lda, g->lda, a_tail, b, g->ldb, out, out_step);
+    if (g->epilogue) g->epilogue(g->context, tile, width, c, g->ldc, i, j, m, n);
+    else if (through)
+        for (ptrdiff_t r = 0; r < m; r++)
+            for (ptrdiff_t q = 0; q < n; q++) c[r * g->ldc + q] = tile[r * width + q];
+}
+
+/* All rows of one panel before the next panel: the panel stays in the first-level cache. */
 void DX_FN(gemm_block)(const dx_gemm_job *g, ptrdiff_t i, ptrdiff_t i_end, ptrdiff_t j, ptrdiff_t j_end, float *work)
 {
     const ptrdiff_t K16 = dx_rounded_k(g->K);
-    float *panel = work, *strips = NULL;
+    float *panel = work, *strips = NULL, a_tail[DX_GEMM_MR * 16];
     if (g->trans_a) {
         strips = work + (g->packed ? 0 : K16 * DX_GEMM_NR);
-        for (ptrdiff_t r = i; r < i_end; r += DX_GEMM_MR) {
-            float *out = strips + (r - i) * K16;
-            if (i_end - r >= DX_GEMM_MR) dx_pack_strip(DX_GEMM_MR, g->K, g->A + r, g->lda, out);
-            else dx_pack_strip((int)(i_end - r), g->K, g->A + r, g->lda, out);
-        }
+        pack_strips(g->K, i_end - i, g->A + i, g->lda, strips);
     }
     for (; j < j_end; j += DX_GEMM_NR) {
         const float *b = panel;
@@ -92,7 +104,11 @@ void DX_FN(gemm_block)(const dx_gemm_job *g, ptrdiff_t i, ptrdiff_t i_end, ptrdi
             const ptrdiff_t width = dx_panel_width(g->N, j), n = g->N - j < width ? g->N - j : width;
             DX_FN(gemm_pack_part)(g->trans_b, g->K, n, width, g->trans_b ? g->B + j * g->ldb : g->B + j, g->ldb, panel);
         }
-        panel_rows(g, i, i_end, j, b, 0, strips);
+        for (ptrdiff_t r = i, m; r < i_end; r += m) {
+            m = dx_next_rows(i_end - r);
+            if (!strips && g->K % 16) pad_tails(g, r, m, a_tail);
+            one_tile(g, r, m, j, b, 0, strips ? strips + (r - i) * K16 : NULL, a_tail);
+        }
     }
 }
 
@@ -107,5 +123,10 @@ void DX_FN(gemm_direct)(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K, const float *A, p
                         ptrdiff_t ldb, float *C, ptrdiff_t ldc)
 {
     const dx_gemm_job g = {.M = M, .N = N, .K = K, .A = A, .lda = lda, .ldb = ldb, .C = C, .ldc = ldc};
-    for (ptrdiff_t j = 0; j < N; j += DX_GEMM_NR) panel_rows(&g, 0, M, j, B + j, 1, NULL);
+    float a_tail[DX_GEMM_MR * 16];
+    for (ptrdiff_t r = 0, m; r < M; r += m) {
+        m = dx_next_rows(M - r);
+        if (K % 16) pad_tails(&g, r, m, a_tail);
+        for (ptrdiff_t j = 0; j < N; j += DX_GEMM_NR) one_tile(&g, r, m, j, B + j, 1, NULL, a_tail);
+    }
 }

@@ -4,7 +4,7 @@
 /* Below this many multiply-adds a product is not worth a second thread. */
 #define SMALL 1000000.0
 /* Bytes of A that a task keeps in the second-level cache while it goes through the panels of B. */
-#define A_BYTES (384 * 1024)
+#define A_BYTES (2048 * 1024)
 
 static ptrdiff_t least(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 static ptrdiff_t most(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }

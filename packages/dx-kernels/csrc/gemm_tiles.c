@@ -98,10 +98,10 @@ void DX_FN(gemm_block)(const dx_gemm_job *g, ptrdiff_t i, ptrdiff_t i_end, ptrdi
         pack_strips(g->K, i_end - i, g->A + i, g->lda, strips);
     }
     for (; j < j_end; j += DX_GEMM_NR) {
+        const ptrdiff_t width = dx_panel_width(g->N, j), n = g->N - j < width ? g->N - j : width;
         const float *b = panel;
         if (g->packed) b = g->packed + j * K16;
         else {
-            const ptrdiff_t width = dx_panel_width(g->N, j), n = g->N - j < width ? g->N - j : width;
             DX_FN(gemm_pack_part)(g->trans_b, g->K, n, width, g->trans_b ? g->B + j * g->ldb : g->B + j, g->ldb, panel);
         }
         for (ptrdiff_t r = i, m; r < i_end; r += m) {

@@ -3,8 +3,10 @@
 
 /* Below this many multiply-adds a product is not worth a second thread. */
 #define SMALL 1000000.0
-/* Bytes of A that a task keeps in the second-level cache while it goes through the panels of B. */
-#define A_BYTES (2048 * 1024)
+/* Bytes of A that a task goes through for every panel of B: plain rows may stream from the third-level cache, packed
+ * strips are better kept in the second. */
+#define PLAIN_BYTES (2048 * 1024)
+#define STRIP_BYTES (512 * 1024)
 
 static ptrdiff_t least(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 static ptrdiff_t most(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
@@ -74,9 +76,11 @@ int DX_FN(gemm)(int degree, int trans_a, int trans_b, ptrdiff_t M, ptrdiff_t N, 
     if (M == 0 || N == 0) return DX_OK;
     split_job s = {.g = {M, N, K, trans_a, trans_b, A, B, packed, lda, ldb, ldc, C, epilogue, context}};
     const ptrdiff_t K16 = dx_rounded_k(K), strips = pieces(M, DX_GEMM_MR), panels = pieces(N, DX_GEMM_NR);
+    int status;
     if ((double)M * (double)N * (double)K16 < SMALL) degree = 1;
+    if (DX_FN(gemm_long)(degree, &s.g, &status)) return status;
     /* As few blocks of rows as the cache allows; with several threads, about four tasks each. */
-    ptrdiff_t down = pieces(strips, most(1, A_BYTES / (ptrdiff_t)sizeof(float) / most(1, K16) / DX_GEMM_MR));
+    ptrdiff_t down = pieces(strips, most(1, (trans_a ? STRIP_BYTES : PLAIN_BYTES) / (ptrdiff_t)sizeof(float) / most(1, K16) / DX_GEMM_MR));
     ptrdiff_t across = 1;
     if (degree > 1) {
         down = most(down, least(4 * degree, strips / 4));

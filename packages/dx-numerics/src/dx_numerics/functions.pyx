@@ -3,6 +3,7 @@ softplus64 (binary64). Own code without libm: the same bits on every kernel path
 math64.h hold the formulas and the measured worst errors)."""
 import numpy as np
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from dx_numerics._core cimport degree_current, fp_enter, fp_leave, parallel, table_current
 
 ctypedef void (*map32)(Py_ssize_t n, const float *x, float *out) noexcept nogil
@@ -20,15 +21,11 @@ cdef extern from "table.h" nogil:
         map64 log1p64
         map64 softplus64
 
-cdef struct job32:
-    map32 function
-    const float *x
-    float *out
-
-cdef struct job64:
-    map64 function
-    const double *x
-    double *out
+cdef struct job:
+    map32 narrow  # one of the two, the other is NULL
+    map64 wide
+    const char *x
+    char *out
 
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 
@@ -37,14 +34,12 @@ cdef enum:
     SERIAL = 32768
 
 
-cdef void run32(void *context, Py_ssize_t begin, Py_ssize_t end, int worker) noexcept nogil:
-    cdef job32 *j = <job32 *>context
-    j.function(end - begin, j.x + begin, j.out + begin)
-
-
-cdef void run64(void *context, Py_ssize_t begin, Py_ssize_t end, int worker) noexcept nogil:
-    cdef job64 *j = <job64 *>context
-    j.function(end - begin, j.x + begin, j.out + begin)
+cdef void run(void *context, Py_ssize_t begin, Py_ssize_t end, int worker) noexcept nogil:
+    cdef job *j = <job *>context
+    if j.narrow != NULL:
+        j.narrow(end - begin, <const float *>j.x + begin, <float *>j.out + begin)
+    else:
+        j.wide(end - begin, <const double *>j.x + begin, <double *>j.out + begin)
 
 
 cdef Py_ssize_t grain_of(Py_ssize_t n, int degree) noexcept nogil:
@@ -72,47 +67,30 @@ def _arrays(x, out, dtype):
     return x, out
 
 
-cdef int check_overlap(const char *x, const char *out, Py_ssize_t size) except -1:
-    if x != out and x < out + size and out < x + size:
-        raise ValueError("out overlaps x: expected x itself or other memory")
-    return 0
-
-
-cdef object apply32(map32 function, x, out):
-    x, out = _arrays(x, out, _F32)
-    cdef const float[::1] source = x.reshape(-1)
-    cdef float[::1] target = out.reshape(-1)
-    cdef Py_ssize_t n = source.shape[0]
+cdef object apply(map32 narrow, map64 wide, x, out):
+    cdef Py_buffer source, target
+    cdef Py_ssize_t n
     cdef int degree = degree_current()
     cdef unsigned long long saved
-    cdef job32 j
-    if n == 0:
-        return out
-    j.function, j.x, j.out = function, &source[0], &target[0]
-    check_overlap(<const char *>j.x, <const char *>j.out, n * 4)
-    with nogil:
-        saved = fp_enter()
-        parallel(run32, &j, n, grain_of(n, degree), degree)
-        fp_leave(saved)
-    return out
-
-
-cdef object apply64(map64 function, x, out):
-    x, out = _arrays(x, out, _F64)
-    cdef const double[::1] source = x.reshape(-1)
-    cdef double[::1] target = out.reshape(-1)
-    cdef Py_ssize_t n = source.shape[0]
-    cdef int degree = degree_current()
-    cdef unsigned long long saved
-    cdef job64 j
-    if n == 0:
-        return out
-    j.function, j.x, j.out = function, &source[0], &target[0]
-    check_overlap(<const char *>j.x, <const char *>j.out, n * 8)
-    with nogil:
-        saved = fp_enter()
-        parallel(run64, &j, n, grain_of(n, degree), degree)
-        fp_leave(saved)
+    cdef job j
+    x, out = _arrays(x, out, _F32 if narrow != NULL else _F64)
+    PyObject_GetBuffer(x, &source, PyBUF_SIMPLE)
+    try:
+        PyObject_GetBuffer(out, &target, PyBUF_WRITABLE)
+        try:
+            j.narrow, j.wide, j.x, j.out = narrow, wide, <const char *>source.buf, <char *>target.buf
+            if j.x != j.out and j.x < j.out + target.len and j.out < j.x + source.len:
+                raise ValueError("out overlaps x: expected x itself or other memory")
+            n = source.len // source.itemsize
+            if n:
+                with nogil:
+                    saved = fp_enter()
+                    parallel(run, &j, n, grain_of(n, degree), degree)
+                    fp_leave(saved)
+        finally:
+            PyBuffer_Release(&target)
+    finally:
+        PyBuffer_Release(&source)
     return out
 
 
@@ -129,7 +107,7 @@ def exp32(x, out=None):
     Raises    TypeError: dtype of x or out · ValueError: shape, layout or overlap of out
     Source    dx_numerics/math32.h; bit-equal to dx_numerics.ref.exp32
     """
-    return apply32(functions().exp32, x, out)
+    return apply(functions().exp32, NULL, x, out)
 
 
 def tanh32(x, out=None):
@@ -140,7 +118,7 @@ def tanh32(x, out=None):
     Returns, Aliasing, Raises  as exp32
     Source    dx_numerics/math32.h; bit-equal to dx_numerics.ref.tanh32
     """
-    return apply32(functions().tanh32, x, out)
+    return apply(functions().tanh32, NULL, x, out)
 
 
 def erf32(x, out=None):
@@ -151,7 +129,7 @@ def erf32(x, out=None):
     Returns, Aliasing, Raises  as exp32
     Source    dx_numerics/math32.h; bit-equal to dx_numerics.ref.erf32
     """
-    return apply32(functions().erf32, x, out)
+    return apply(functions().erf32, NULL, x, out)
 
 
 def sigmoid32(x, out=None):
@@ -162,7 +140,7 @@ def sigmoid32(x, out=None):
     Returns, Aliasing, Raises  as exp32
     Source    dx_numerics/math32.h; bit-equal to dx_numerics.ref.sigmoid32
     """
-    return apply32(functions().sigmoid32, x, out)
+    return apply(functions().sigmoid32, NULL, x, out)
 
 
 def rsqrt32(x, out=None):
@@ -173,7 +151,7 @@ def rsqrt32(x, out=None):
     Returns, Aliasing, Raises  as exp32
     Source    dx_numerics/math32.h; bit-equal to dx_numerics.ref.rsqrt32
     """
-    return apply32(functions().rsqrt32, x, out)
+    return apply(functions().rsqrt32, NULL, x, out)
 
 
 def exp64(x, out=None):
@@ -185,7 +163,7 @@ def exp64(x, out=None):
     Raises    TypeError: dtype of x or out · ValueError: shape, layout or overlap of out
     Source    dx_numerics/math64.h; bit-equal to dx_numerics.ref.exp64
     """
-    return apply64(functions().exp64, x, out)
+    return apply(NULL, functions().exp64, x, out)
 
 
 def log64(x, out=None):
@@ -196,7 +174,7 @@ def log64(x, out=None):
     Returns, Aliasing, Raises  as exp64
     Source    dx_numerics/math64.h; bit-equal to dx_numerics.ref.log64
     """
-    return apply64(functions().log64, x, out)
+    return apply(NULL, functions().log64, x, out)
 
 
 def log1p64(x, out=None):
@@ -207,7 +185,7 @@ def log1p64(x, out=None):
     Returns, Aliasing, Raises  as exp64
     Source    dx_numerics/math64.h; bit-equal to dx_numerics.ref.log1p64
     """
-    return apply64(functions().log1p64, x, out)
+    return apply(NULL, functions().log1p64, x, out)
 
 
 def softplus64(x, out=None):
@@ -218,4 +196,4 @@ def softplus64(x, out=None):
     Returns, Aliasing, Raises  as exp64
     Source    dx_numerics/math64.h; bit-equal to dx_numerics.ref.softplus64
     """
-    return apply64(functions().softplus64, x, out)
+    return apply(NULL, functions().softplus64, x, out)

@@ -1,0 +1,218 @@
+"""A stack of pre-norm transformer blocks, forward and backward, each in one call."""
+from dx_kernels._core cimport degree_current, fp_enter, fp_leave, in3, out2, out3, raise_status, shape2, shape3, table
+from dx_kernels.matmul cimport PackedMatrix, address_of
+
+import numpy as np
+
+cdef extern from "table.h" nogil:
+    ctypedef struct dx_encoder:
+        Py_ssize_t blocks, n, d, heads, inner
+        float eps
+        int activation
+        const float **weights
+        const float **packed
+        const float *bias
+        const unsigned char *mask
+    ctypedef struct encoder_table "dx_kernels_table":
+        Py_ssize_t (*encoder_saved_floats)(const dx_encoder *e) noexcept nogil
+        int (*encoder_forward)(int degree, const dx_encoder *e, float *x, float *saved) noexcept nogil
+        int (*encoder_backward)(int degree, const dx_encoder *e, const float *saved, float *dx, float **grads,
+                                float *dbias) noexcept nogil
+
+BLOCK_TENSORS = ("ln1.weight", "ln1.bias", "qkv.weight", "qkv.bias", "proj.weight", "proj.bias", "ln2.weight",
+                 "ln2.bias", "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias")
+ACTIVATIONS = {"gelu_tanh": 2, "gelu_erf": 3}  # the order of csrc/linear.h
+
+cdef enum:
+    TENSORS = 12
+    MATRICES = 4
+
+
+cdef const float *address(object array) except *:
+    cdef const float[::1] view = array.reshape(-1)
+    return &view[0]
+
+
+cdef float *address_to_write(object array) except *:
+    cdef float[::1] view = array.reshape(-1)
+    return &view[0]
+
+
+class EncoderWeights:
+    """The weights of a stack of blocks, checked once and packed once.
+
+    Parameters  blocks: for each block its 12 float32 arrays in the order of BLOCK_TENSORS: weights (out, in), layer norm
+                and bias vectors, C-contiguous; they are kept and read, not copied · heads · eps · activation:
+                "gelu_tanh" or "gelu_erf"
+    Attributes  num_blocks, d, heads, inner, eps, activation
+    Packing     at construction for forward, at the first backward for backward; after changing the arrays in place call
+                repack()
+    Threads     safe to use from several at once
+    Raises      ValueError: shape, type or layout of an array, by block and name; d not a multiple of heads
+    """
+
+    def __init__(self, blocks, *, int heads, float eps=1e-5, activation="gelu_tanh"):
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"activation = {activation!r}: expected one of {', '.join(map(repr, ACTIVATIONS))}")
+        if not eps >= 0:
+            raise ValueError(f"eps = {eps}: expected a number >= 0")
+        self.blocks = [tuple(block) for block in blocks]
+        self.num_blocks, self.heads, self.eps, self.activation = len(self.blocks), heads, eps, activation
+        self.d = self.blocks[0][0].shape[0] if self.blocks else 0
+        self.inner = self.blocks[0][8].shape[0] if self.blocks else 0
+        if heads < 1 or self.d % heads or (self.blocks and self.d < 1):
+            raise ValueError(f"heads = {heads}: expected a divisor of d = {self.d}")
+        d, m = self.d, self.inner
+        shapes = ((d,), (d,), (3 * d, d), (3 * d,), (d, d), (d,), (d,), (d,), (m, d), (m,), (d, m), (d,))
+        for i, block in enumerate(self.blocks):
+            if len(block) != TENSORS:
+                raise ValueError(f"block {i} has {len(block)} arrays: expected {TENSORS}")
+            for name, array, shape in zip(BLOCK_TENSORS, block, shapes):
+                if array.shape != shape or array.dtype != np.float32 or not array.flags.c_contiguous:
+                    raise ValueError(f"block {i} {name} has shape {array.shape}, type {array.dtype}: expected {shape}, "
+                                     "float32, C-contiguous")
+        self.forward_packs = [[PackedMatrix(block[k], transpose_b=True) for k in (2, 4, 8, 10)] for block in self.blocks]
+        self.backward_packs = None
+
+    def repack(self):
+        """Packs the arrays' present values."""
+        for packs in self.forward_packs:
+            for pack in packs:
+                pack.repack()
+        if self.backward_packs is not None:
+            for packs in self.backward_packs:
+                for pack in packs:
+                    pack.repack()
+
+    def packs_for_backward(self):
+        if self.backward_packs is None:
+            self.backward_packs = [[PackedMatrix(block[k]) for k in (2, 4, 8, 10)] for block in self.blocks]
+        return self.backward_packs
+
+
+cdef object fill(dx_encoder *e, object weights, object packs, const float[:, ::1] x, const float[:, :, ::1] bias,
+                 const unsigned char[::1] mask, str name):
+    """Fills e's sizes and pointers; returns what must stay alive while it is used."""
+    cdef Py_ssize_t i, k
+    cdef PackedMatrix pack
+    if not isinstance(weights, EncoderWeights):
+        raise TypeError(f"weights is {type(weights).__name__}: expected EncoderWeights")
+    e.blocks, e.heads, e.inner = weights.num_blocks, weights.heads, weights.inner
+    e.n, e.d = x.shape[0], x.shape[1]
+    e.eps, e.activation = weights.eps, ACTIVATIONS[weights.activation]
+    if e.blocks and e.d != weights.d:
+        raise ValueError(f"{name} has shape ({e.n}, {e.d}): expected rows of {weights.d}")
+    shape3("bias", bias, e.heads, e.n, e.n)
+    if mask is not None and mask.shape[0] != e.n:
+        raise ValueError(f"mask has shape ({mask.shape[0]},): expected ({e.n},)")
+    e.bias = in3(bias)
+    e.mask = NULL if mask is None or e.n == 0 else &mask[0]
+    pointers = np.empty(e.blocks * (TENSORS + MATRICES) + 1, np.uintp)
+    cdef size_t[::1] table_of = pointers
+    alive = [pointers]
+    for i in range(e.blocks):
+        for k in range(TENSORS):
+            table_of[i * TENSORS + k] = <size_t>address(weights.blocks[i][k])
+        for k in range(MATRICES):
+            pack = packs[i][k]
+            packed = pack.packed()
+            alive.append(packed)
+            table_of[e.blocks * TENSORS + i * MATRICES + k] = <size_t>address_of(packed)
+    e.weights = <const float **>&table_of[0]
+    e.packed = <const float **>&table_of[e.blocks * TENSORS]
+    return alive
+
+
+def encoder_saved_floats(weights, Py_ssize_t n):
+    """Number of float32 values that encoder_forward saves for backward over n rows."""
+    cdef dx_encoder e
+    e.blocks, e.n, e.d, e.heads, e.inner = weights.num_blocks, n, weights.d, weights.heads, weights.inner
+    e.activation = ACTIVATIONS[weights.activation]
+    return (<const encoder_table *>table()).encoder_saved_floats(&e)
+
+
+cdef int check_saved(const encoder_table *t, const dx_encoder *e, const float[::1] saved) except -1:
+    cdef Py_ssize_t wanted = t.encoder_saved_floats(e)
+    if saved.shape[0] != wanted:
+        raise ValueError(f"saved has shape ({saved.shape[0]},): expected ({wanted},), see encoder_saved_floats")
+    return 0
+
+
+def encoder_forward(weights, float[:, ::1] x not None, const float[:, :, ::1] bias=None, float[::1] saved=None, *,
+                    const unsigned char[::1] mask=None):
+    """x := blocks(x), each block x += proj(attention(qkv(ln1(x)))); x += fc2(activation(fc1(ln2(x)))).
+
+    Shapes    x (n, d), replaced · bias (heads, n, n) added to the attention scores, or None · saved
+              (encoder_saved_floats(weights, n),): filled for backward, or None; the bits of x are the same · mask (n,)
+              bytes, nonzero admits the key, or None
+    Order     csrc/encoder.h; each operation is the kernel of its family
+    Edges     n == 0 or no blocks → nothing
+    Raises    ValueError: shapes that do not fit
+    Source    numerics.md; bit-equal to dx_kernels.ref.encoder.encoder_forward
+    """
+    cdef const encoder_table *t = <const encoder_table *>table()
+    cdef dx_encoder e
+    cdef int status
+    cdef unsigned long long fp
+    alive = fill(&e, weights, weights.forward_packs if isinstance(weights, EncoderWeights) else None, x, bias, mask, "x")
+    if saved is not None:
+        check_saved(t, &e, saved)
+    if e.n == 0 or e.blocks == 0:
+        return
+    cdef float *px = out2(x)
+    cdef float *ps = NULL if saved is None else &saved[0]
+    with nogil:
+        fp = fp_enter()
+        status = t.encoder_forward(degree_current(), &e, px, ps)
+        fp_leave(fp)
+    raise_status(status)
+
+
+def encoder_backward(weights, const float[::1] saved not None, float[:, ::1] dx not None, grads,
+                     const float[:, :, ::1] bias=None, float[:, :, ::1] dbias=None, *,
+                     const unsigned char[::1] mask=None):
+    """dx := gradient of the stack's input from the gradient of its output; grads and dbias := weight and bias gradients.
+
+    Shapes    saved from encoder_forward · dx (n, d), replaced · grads: for each block 12 float32 arrays shaped as the
+              weights, assigned · bias, mask as in forward · dbias (heads, n, n), assigned, or None
+    Order     from the last block to the first; dbias is the last block's gradient, then each earlier block's is added
+    Edges     n == 0 → all weight gradients +0
+    Raises    ValueError: shapes that do not fit
+    Source    backward-numerics.md; bit-equal to dx_kernels.ref.encoder.encoder_backward
+    """
+    cdef const encoder_table *t = <const encoder_table *>table()
+    cdef dx_encoder e
+    cdef int status
+    cdef unsigned long long fp
+    cdef Py_ssize_t i, k
+    alive = fill(&e, weights, weights.packs_for_backward() if isinstance(weights, EncoderWeights) else None, dx, bias,
+                 mask, "dx")
+    check_saved(t, &e, saved)
+    shape3("dbias", dbias, e.heads, e.n, e.n)
+    if len(grads) != e.blocks:
+        raise ValueError(f"grads has {len(grads)} blocks: expected {e.blocks}")
+    pointers = np.empty(e.blocks * TENSORS + 1, np.uintp)
+    cdef size_t[::1] table_of = pointers
+    for i in range(e.blocks):
+        if len(grads[i]) != TENSORS:
+            raise ValueError(f"grads[{i}] has {len(grads[i])} arrays: expected {TENSORS}")
+        for k in range(TENSORS):
+            g, w = grads[i][k], weights.blocks[i][k]
+            if g.shape != w.shape or g.dtype != np.float32 or not g.flags.c_contiguous:
+                raise ValueError(f"grads[{i}] {BLOCK_TENSORS[k]} has shape {g.shape}, type {g.dtype}: expected "
+                                 f"{w.shape}, float32, C-contiguous")
+            table_of[i * TENSORS + k] = <size_t>address_to_write(g)
+    if e.n == 0:
+        for block in grads:
+            for g in block:
+                g[...] = 0
+        return
+    cdef float *pdx = out2(dx)
+    cdef float *pdb = out3(dbias)
+    cdef const float *ps = &saved[0] if saved.shape[0] else NULL
+    cdef float **pg = <float **>&table_of[0]
+    with nogil:
+        fp = fp_enter()
+        status = t.encoder_backward(degree_current(), &e, ps, pdx, pg, pdb)
+        fp_leave(fp)
+    raise_status(status)

@@ -1,0 +1,85 @@
+import dx_kernels as k
+import numpy as np
+import pytest
+from conftest import same_bits
+from dx_kernels.encoder import BLOCK_TENSORS
+from dx_kernels.ref import encoder as ref
+
+
+def random_blocks(rng, count, d, inner):
+    shapes = ((d,), (d,), (3 * d, d), (3 * d,), (d, d), (d,), (d,), (d,), (inner, d), (inner,), (d, inner), (d,))
+    return [[(rng.standard_normal(s) / np.sqrt(s[-1]) + (s == (d,) and i in (0, 6))).astype(np.float32)
+             for i, s in enumerate(shapes)] for _ in range(count)]
+
+
+def run(weights, x, bias, dy, mask=None):
+    """(output, saved, dx, grads, dbias) of the kernels."""
+    y, saved = x.copy(), np.empty(k.encoder_saved_floats(weights, len(x)), np.float32)
+    k.encoder_forward(weights, y, bias, saved, mask=mask)
+    dx = dy.copy()
+    grads = [[np.full_like(w, np.nan) for w in block] for block in weights.blocks]
+    dbias = None if bias is None else np.full_like(bias, np.nan)
+    k.encoder_backward(weights, saved, dx, grads, bias, dbias, mask=mask)
+    return y, saved, dx, grads, dbias
+
+
+@pytest.mark.parametrize("n, d, heads, inner, count", [(1, 4, 1, 4, 1), (5, 8, 2, 12, 2), (19, 32, 4, 40, 2),
+                                                       (33, 16, 1, 64, 3)])
+@pytest.mark.parametrize("activation", ["gelu_tanh", "gelu_erf"])
+def test_bits_equal_reference(path, rng, n, d, heads, inner, count, activation):
+    blocks = random_blocks(rng, count, d, inner)
+    x, dy = rng.standard_normal((2, n, d)).astype(np.float32)
+    bias = rng.standard_normal((heads, n, n)).astype(np.float32)
+    mask = (rng.random(n) < 0.8).astype(np.uint8) if n > 10 else None
+    want, kept = ref.encoder_forward(blocks, x, heads, bias, mask, activation=activation)
+    want_dx, want_grads, want_dbias = ref.encoder_backward(blocks, kept, dy, activation)
+    weights = k.EncoderWeights(blocks, heads=heads, activation=activation)
+    for degree in (1, 2, 3):
+        with k.degree(degree):
+            y, _, dx, grads, dbias = run(weights, x, bias, dy, mask)
+            plain = x.copy()
+            k.encoder_forward(weights, plain, bias, mask=mask)
+        assert same_bits(y, want) and same_bits(plain, want)
+        assert same_bits(dx, want_dx) and same_bits(dbias, want_dbias)
+        for got_block, want_block in zip(grads, want_grads):
+            for name, got, expected in zip(BLOCK_TENSORS, got_block, want_block):
+                assert same_bits(got, expected), name
+
+
+def test_without_bias_and_after_repack(path, rng):
+    blocks = random_blocks(rng, 1, 16, 32)
+    x = rng.standard_normal((7, 16)).astype(np.float32)
+    weights = k.EncoderWeights(blocks, heads=2)
+    first = run(weights, x, None, x)[0]
+    blocks[0][2] *= 2
+    assert same_bits(run(weights, x, None, x)[0], first)  # the packed values still hold
+    weights.repack()
+    want, _ = ref.encoder_forward(blocks, x, 2)
+    assert same_bits(run(weights, x, None, x)[0], want)
+
+
+def test_empty_and_wrong(rng):
+    blocks = random_blocks(rng, 2, 8, 8)
+    weights = k.EncoderWeights(blocks, heads=2)
+    x = np.zeros((0, 8), np.float32)
+    _, _, _, grads, _ = run(weights, x, None, x)
+    assert all((g == 0).all() for block in grads for g in block)
+    none = k.EncoderWeights([], heads=1)
+    y = rng.standard_normal((3, 8)).astype(np.float32)
+    z = y.copy()
+    k.encoder_forward(none, z)
+    assert same_bits(y, z)
+    with pytest.raises(ValueError, match=r"bias has shape \(2, 3, 4\): expected \(2, 3, 3\)"):
+        k.encoder_forward(weights, y, np.zeros((2, 3, 4), np.float32))
+    with pytest.raises(ValueError, match=r"x has shape \(3, 4\): expected rows of 8"):
+        k.encoder_forward(weights, y[:, :4].copy())
+    with pytest.raises(ValueError, match="saved has shape"):
+        k.encoder_forward(weights, y, None, np.zeros(3, np.float32))
+    bad = [list(block) for block in blocks]
+    bad[1][4] = bad[1][4][:, :4]
+    with pytest.raises(ValueError, match=r"block 1 proj.weight has shape \(8, 4\)"):
+        k.EncoderWeights(bad, heads=2)
+    with pytest.raises(ValueError, match="heads = 3"):
+        k.EncoderWeights(blocks, heads=3)
+    with pytest.raises(TypeError, match="expected EncoderWeights"):
+        k.encoder_forward(blocks, y)

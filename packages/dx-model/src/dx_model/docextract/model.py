@@ -181,14 +181,17 @@ class DocExtract:
 
     # --- backward ----------------------------------------------------------------------------------------------------
 
-    def backward(self, saved: Saved, douts: Outputs, gradients: Gradients) -> None:
+    def backward(self, saved: Saved, douts: Outputs, gradients: Gradients, *, backbone: bool = True) -> None:
         """Gradients of a loss from those of the logits: assigns every tensor of `gradients`.
 
         douts: gradients of the outputs; None for a head the loss does not reach, whose tensors get zeros.
+        backbone False: the heads' tensors only (a head-only run); the others are left as they are.
         """
         p, c, g, a, space = self.parameters, self.config, gradients, saved.arrays, saved.workspace
         page, n, d = saved.page, len(saved.page.features), self.config.hidden_size
         df = self._backward_heads(saved, douts, g)
+        if not backbone:
+            return
         dx = space.take("dx", (n, d))
         layer_norm_backward(df, a["xhat"], a["inv"], p["final_ln.weight"], dx, g["final_ln.weight"], g["final_ln.bias"])
         blocks = [[g[f"blocks.{i}.{part}.{kind}"] for part in BLOCK_PARTS for kind in ("weight", "bias")]

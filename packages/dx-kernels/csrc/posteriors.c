@@ -82,7 +82,7 @@ static void run_chains(void *context, ptrdiff_t begin, ptrdiff_t end, int worker
         int bits = a->joint ? a->bits : a->list[x] >= 0;
         pm_chain_init(&c, memory + sizeof(double) * (size_t)(p->n * p->stride), p, exclusive, bits, 0);
         pm_forward(&c);
-        pm_backward(&c, start);
+        pm_backward(&c, start, a->joint || a->list[x] < 0 ? -1 : a->list[x]);
         a->count[x] = 0;
         int bit = 0;
         for (ptrdiff_t k = 0; k < p->fields; k++) {

@@ -27,37 +27,55 @@ typedef struct {
 
 typedef struct { double *f, *g, *carry, *b, *i; } shares; /* (n + 1, masks) twice; two rows; dB, dI (n, K) */
 
+/* Nothing to hand on: then the mask is passed over, which adds the same zeros. */
+static int idle(double share, const double *carry, ptrdiff_t stride)
+{
+    int zero = share == 0.0;
+    for (ptrdiff_t k = 0; k < stride && zero; k++) zero = carry[k] == 0.0;
+    return zero;
+}
+
+/* share / whole where whole is not zero, else 0. */
+DX_INLINE pm_v4 proportion(pm_v4 share, pm_v4 whole)
+{
+    typedef long long mask __attribute__((vector_size(32)));
+    return (pm_v4)((mask)(share / whole) & (mask)(whole != 0.0));
+}
+
 /* Splits what the states at boundary t have among those at t - 1, from the end of the page to its beginning. */
-static void smooth_before(const pm_chain *c, shares *s)
+static void smooth_before(pm_chain *c, shares *s)
 {
     const pm_page *p = c->page;
     const ptrdiff_t stride = p->stride, masks = (ptrdiff_t)1 << c->bits, row = masks * stride;
-    for (ptrdiff_t k = 0; k < row; k++) s->carry[(p->n & 1) * row + k] = 0.0;
+    for (ptrdiff_t k = 0; k < 2 * row; k++) s->carry[k] = 0.0;
     for (ptrdiff_t t = p->n; t > 0; t--) {
         const double *b = p->b + (t - 1) * stride, *i = p->i + (t - 1) * stride;
         double *db = s->b + (t - 1) * stride, *di = s->i + (t - 1) * stride, *to = s->f + (t - 1) * masks;
+        pm_sources(c, c->f + (t - 1) * masks, c->ef + (t - 1) * masks);
         for (ptrdiff_t m = 0; m < masks; m++) {
             const double *before = c->a + (t - 1) * row + m * stride, *after = c->a + t * row + m * stride;
             const double *carry = s->carry + (t & 1) * row + m * stride;
-            double *carried = s->carry + (~t & 1) * row + m * stride, *source = c->source, scale, own;
+            double *carried = s->carry + (~t & 1) * row + m * stride, *source = c->source + m * stride;
             double mass = c->f[t * masks + m], part = mass == 0.0 ? 0.0 : s->f[t * masks + m] / mass;
-            double lane[4] = {0, 0, 0, 0};
-            int32_t base = pm_sources(c, c->f + (t - 1) * masks, c->ef + (t - 1) * masks, m, &scale, &own);
-            double outside = part * pm_power(base - c->ef[t * masks + m]) * p->o[t - 1] * own;
-            for (ptrdiff_t k = 0; k < stride; k += 4)
-                for (int x = 0; x < 4; x++) {
-                    double begins = b[k + x] * source[k + x], goes_on = i[k + x] * (before[k + x] * scale);
-                    double whole = begins + goes_on, share = carry[k + x] + part * after[k + x];
-                    share = whole == 0.0 ? 0.0 : share / whole;
-                    begins = share * begins;
-                    goes_on = share * goes_on;
-                    db[k + x] += begins;
-                    di[k + x] += goes_on;
-                    carried[k + x] = goes_on;
-                    source[k + x] = begins;
-                    lane[x] += c->open[k + x] * begins;
-                }
-            to[m] = to[m] + (outside + ((lane[0] + lane[1]) + (lane[2] + lane[3])));
+            if (idle(part, carry, stride)) {
+                for (ptrdiff_t k = 0; k < stride; k++) carried[k] = 0.0;
+                continue;
+            }
+            double outside = part * pm_power(c->base[m] - c->ef[t * masks + m]) * p->o[t - 1] * c->own[m];
+            pm_v4 sum = {0, 0, 0, 0};
+            for (ptrdiff_t k = 0; k < stride; k += 4) {
+                pm_v4 begins = pm_load(b + k) * pm_load(source + k);
+                pm_v4 goes_on = pm_load(i + k) * (pm_load(before + k) * c->scale[m]);
+                pm_v4 share = proportion(pm_load(carry + k) + part * pm_load(after + k), begins + goes_on);
+                begins = share * begins;
+                goes_on = share * goes_on;
+                pm_save(db + k, pm_load(db + k) + begins);
+                pm_save(di + k, pm_load(di + k) + goes_on);
+                pm_save(carried + k, goes_on);
+                pm_save(source + k, begins);
+                sum += pm_load(c->open + k) * begins;
+            }
+            to[m] = to[m] + (outside + pm_sum(sum));
             for (int q = 0; q < c->bits; q++)
                 if (m >> q & 1) to[m ^ (ptrdiff_t)1 << q] += source[c->field[q]];
         }
@@ -65,34 +83,37 @@ static void smooth_before(const pm_chain *c, shares *s)
 }
 
 /* The same from the beginning to the end, over the words after the places. */
-static void smooth_after(const pm_chain *c, shares *s)
+static void smooth_after(pm_chain *c, shares *s)
 {
     const pm_page *p = c->page;
     const ptrdiff_t stride = p->stride, masks = (ptrdiff_t)1 << c->bits, row = masks * stride;
-    for (ptrdiff_t k = 0; k < row; k++) s->carry[k] = 0.0;
+    for (ptrdiff_t k = 0; k < 2 * row; k++) s->carry[k] = 0.0;
     for (ptrdiff_t t = 0; t < p->n; t++) {
         const double *b = p->b + t * stride;
         double *db = s->b + t * stride, *di = s->i + t * stride, *to = s->g + (t + 1) * masks;
+        pm_sources(c, c->g + (t + 1) * masks, c->eg + (t + 1) * masks);
         for (ptrdiff_t m = 0; m < masks; m++) {
             const double *after = c->d + (t + 1) * row + m * stride, *carry = s->carry + (t & 1) * row + m * stride;
-            double *carried = s->carry + (~t & 1) * row + m * stride, *source = c->source, scale, own;
+            double *carried = s->carry + (~t & 1) * row + m * stride, *source = c->source + m * stride;
             double mass = c->g[t * masks + m], part = mass == 0.0 ? 0.0 : s->g[t * masks + m] / mass;
-            double lane[4] = {0, 0, 0, 0};
-            int32_t base = pm_sources(c, c->g + (t + 1) * masks, c->eg + (t + 1) * masks, m, &scale, &own);
-            part = part * pm_power(base - c->eg[t * masks + m]);
-            double outside = part * p->o[t] * own;
-            for (ptrdiff_t k = 0; k < stride; k += 4)
-                for (int x = 0; x < 4; x++) {
-                    double goes_on = after[k + x] * scale, rest = source[k + x] + goes_on;
-                    double begins = part * (b[k + x] * rest), share = begins + carry[k + x];
-                    db[k + x] += begins;
-                    di[k + x] += carry[k + x];
-                    share = rest == 0.0 ? 0.0 : share / rest;
-                    carried[k + x] = share * goes_on;
-                    source[k + x] = share * source[k + x];
-                    lane[x] += c->open[k + x] * source[k + x];
-                }
-            to[m] = to[m] + (outside + ((lane[0] + lane[1]) + (lane[2] + lane[3])));
+            if (idle(part, carry, stride)) {
+                for (ptrdiff_t k = 0; k < stride; k++) carried[k] = 0.0;
+                continue;
+            }
+            part = part * pm_power(c->base[m] - c->eg[t * masks + m]);
+            double outside = part * p->o[t] * c->own[m];
+            pm_v4 sum = {0, 0, 0, 0};
+            for (ptrdiff_t k = 0; k < stride; k += 4) {
+                pm_v4 goes_on = pm_load(after + k) * c->scale[m], rest = pm_load(source + k) + goes_on;
+                pm_v4 begins = part * (pm_load(b + k) * rest), carries = pm_load(carry + k);
+                pm_save(db + k, pm_load(db + k) + begins);
+                pm_save(di + k, pm_load(di + k) + carries);
+                pm_v4 share = proportion(begins + carries, rest), ends = share * pm_load(source + k);
+                pm_save(carried + k, share * goes_on);
+                pm_save(source + k, ends);
+                sum += pm_load(c->open + k) * ends;
+            }
+            to[m] = to[m] + (outside + pm_sum(sum));
             for (int q = 0; q < c->bits; q++)
                 if (m >> q & 1) to[m ^ (ptrdiff_t)1 << q] += source[c->field[q]];
         }
@@ -167,7 +188,7 @@ static void run_chains(void *context, ptrdiff_t begin, ptrdiff_t end, int worker
         }
         pm_chain_init(&c, memory, p, exclusive, bits, a->gradient);
         pm_forward(&c);
-        pm_backward(&c, NULL);
+        pm_backward(&c, NULL, -1);
         for (ptrdiff_t x = 0; x < a->terms; x++) {
             const ptrdiff_t k = a->term[x];
             int bit = -1;

@@ -4,7 +4,6 @@ import math
 from ..below import exp64, log64
 
 LN2 = float.fromhex("0x1.62e42fefa39efp-1")
-NOTHING = -(1 << 28)  # the exponent of a mass of zero
 MAX_BITS = 8
 
 
@@ -89,30 +88,38 @@ class Chain:
         return base, scale, own, source
 
     @staticmethod
-    def rescaled(total, base, row):
-        """(total, exponent, row) after rescaling a total that has left 2^-64..2^64."""
-        if total == 0.0:
-            return total, NOTHING, row
-        e = exponent(total)
-        if -64 <= e <= 64:
-            return total, base, row
-        return total * power(-e), base + e, [v * power(-e) for v in row]
+    def rescaled(common, base, totals, rows):
+        """(common, exponents, totals, rows): masks within 2^-256 of the largest share the common exponent."""
+        top = max(b + exponent(v) for b, v in zip(base, totals) if v != 0)
+        if abs(top - common) > 64:
+            common = top
+        e = []
+        for b, v in zip(base, totals):
+            if v == 0 or b + exponent(v) >= common - 256:
+                e.append(common)
+            else:
+                e.append(b if abs(exponent(v)) <= 64 else b + exponent(v))
+        powers = [1.0 if v == 0 else power(b - x) for b, x, v in zip(base, e, totals)]
+        return (common, e, [v * w for v, w in zip(totals, powers)],
+                [[v * w for v in row] for row, w in zip(rows, powers)])
 
     def forward(self):
-        fields = range(self.fields)
+        fields, common = range(self.fields), 0
         self.f = [[1.0] + [0.0] * (self.masks - 1)]
-        self.ef = [[0] + [NOTHING] * (self.masks - 1)]
+        self.ef = [[0] * self.masks]
         self.a = [[[0.0] * self.fields for _ in range(self.masks)]]
         for t in range(self.n):
-            rows = []
+            bases, totals, rows = [], [], []
             for m in range(self.masks):
                 base, scale, own, source = self.sources(self.f[t], self.ef[t], m)
                 before = self.a[t][m]
-                row = [self.b[t][k] * source[k] + self.i[t][k] * (before[k] * scale) for k in fields]
-                rows.append(self.rescaled(self.o[t] * own + lanes(row), base, row))
-            self.f.append([r[0] for r in rows])
-            self.ef.append([r[1] for r in rows])
-            self.a.append([r[2] for r in rows])
+                rows.append([self.b[t][k] * source[k] + self.i[t][k] * (before[k] * scale) for k in fields])
+                totals.append(self.o[t] * own + lanes(rows[m]))
+                bases.append(base)
+            common, e, totals, rows = self.rescaled(common, bases, totals, rows)
+            self.f.append(totals)
+            self.ef.append(e)
+            self.a.append(rows)
         self.ez = max(self.ef[self.n])
         self.z = 0.0
         for m in range(self.masks):
@@ -121,23 +128,24 @@ class Chain:
 
     def backward(self):
         """Also start[t][k]: the probability that word t is a B of field k."""
-        fields, n, masks = range(self.fields), self.n, self.masks
+        fields, n, masks, common = range(self.fields), self.n, self.masks, 0
         self.g, self.eg = [None] * n + [[1.0] * masks], [None] * n + [[0] * masks]
         self.d = [None] * n + [[[0.0] * self.fields for _ in range(masks)]]
         self.start = [None] * n
         for t in reversed(range(n)):
-            rows, start = [], [0.0] * self.fields
+            bases, totals, rows, start = [], [], [], [0.0] * self.fields
             for m in range(masks):
                 base, scale, own, source = self.sources(self.g[t + 1], self.eg[t + 1], m)
                 rest = [source[k] + self.d[t + 1][m][k] * scale for k in fields]
                 begin = [self.b[t][k] * rest[k] for k in fields]
-                total = self.o[t] * own + lanes(begin)
                 other = masks - 1 - m
                 factor = self.f[t][other] * power(self.ef[t][other] + base - self.ez)
                 start = [start[k] + factor * begin[k] for k in fields]
-                rows.append(self.rescaled(total, base, [self.i[t][k] * rest[k] for k in fields]))
+                rows.append([self.i[t][k] * rest[k] for k in fields])
+                totals.append(self.o[t] * own + lanes(begin))
+                bases.append(base)
             self.start[t] = [v / self.z for v in start]
-            self.g[t], self.eg[t], self.d[t] = ([r[x] for r in rows] for x in range(3))
+            common, self.eg[t], self.g[t], self.d[t] = self.rescaled(common, bases, totals, rows)
         return self
 
     def around(self, first, last, k):
@@ -146,7 +154,7 @@ class Chain:
         rest = self.masks - 1 - own
         f, ef, g, eg = self.f[first], self.ef[first], self.g[last + 1], self.eg[last + 1]
         free = [m for m in range(self.masks) if not m & own]
-        base = max([2 * NOTHING] + [ef[m] + eg[rest - m] for m in free])
+        base = max(ef[m] + eg[rest - m] for m in free)
         total = 0.0
         for m in free:
             total = total + (f[m] * g[rest - m]) * power(ef[m] + eg[rest - m] - base)

@@ -9,8 +9,6 @@
 #include "table.h"
 #include "page_model.h"
 
-#define BATCH 8 /* chains whose gradients wait for their turn to be added */
-
 typedef struct {
     const pm_page *page;
     int joint, bits, gradient;
@@ -231,7 +229,7 @@ int DX_FN(run_loss)(int degree, ptrdiff_t n, ptrdiff_t fields, const float *logi
             if (any) list[chains++] = list[x];
         }
     }
-    const ptrdiff_t stride = page.stride, slots = chains < BATCH ? chains : BATCH;
+    const ptrdiff_t stride = page.stride, slots = chains < degree ? chains : degree;
     const int bits = a.joint ? a.bits : 1;
     const size_t masks = (size_t)1 << bits;
     a.slot_bytes = (sizeof(double) * (2 * (size_t)(n * stride) + 2 * (size_t)(n + 1) * masks + 2 * masks * (size_t)stride)
@@ -239,8 +237,9 @@ int DX_FN(run_loss)(int degree, ptrdiff_t n, ptrdiff_t fields, const float *logi
     double *sum = dx_scratch(sizeof(double) * 2 * (size_t)(n * stride));
     if (!(a.memory = dx_scratch(a.slot_bytes * (size_t)slots)) || !sum) goto no_memory;
     for (ptrdiff_t x = 0; x < 2 * n * stride; x++) sum[x] = 0.0;
-    for (ptrdiff_t first = 0; first < chains; first += BATCH) {
-        ptrdiff_t count = chains - first < BATCH ? chains - first : BATCH;
+    /* as many chains at a time as threads; their gradients are added in the order of the chains whatever that is */
+    for (ptrdiff_t first = 0; first < chains; first += slots) {
+        ptrdiff_t count = chains - first < slots ? chains - first : slots;
         a.list = list + first;
         if (degree > 1 && count > 1) dx_rt.parallel(run_chains, &a, count, 1, degree);
         else run_chains(&a, 0, count, 0);

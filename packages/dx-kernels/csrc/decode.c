@@ -7,18 +7,20 @@
  *   2. make the fields with several runs exclusive: a chain over the subsets of them that are used up; again until
  *      nothing is broken (each round's result is an upper bound, so the first legal one is the best);
  *   3. more than PM_MAX_BITS fields compete: Lagrange multipliers, a price per field on each of its runs, moved by
- *      Polyak steps. A legal tagging that uses every priced field once is the best; else the best legal one met is
- *      returned with the smallest bound. */
+ *      Polyak steps. A legal tagging that uses every priced field once is the best. Where none is met, the fields that
+ *      the best prices leave unsettled become exclusive as in 2; if those are too many as well, the best legal tagging
+ *      met is returned with the smallest bound. */
 #include "table.h"
 #include "page_model.h"
 
 #define ROUNDS 200
+#define PATIENCE 5
 
 typedef struct {
     ptrdiff_t n, fields;
     int bits;
     int *bit;                    /* (fields) bit of an exclusive field, -1 for the others */
-    double *b, *i, *price;       /* (n, fields) l[B] - l[O] and l[I] - l[O]; (fields) */
+    double *b, *i, *price, *best_price; /* (n, fields) l[B] - l[O] and l[I] - l[O]; (fields) */
     double *v, *open;            /* two boundaries of (masks) and (masks, fields) */
     int16_t *choice;             /* (n, masks): field whose run the word is in, -1 for O */
     unsigned char *inside;       /* (n, masks, fields): 1 if the best run over the word began before it */
@@ -73,6 +75,12 @@ static void count_runs(ptrdiff_t n, ptrdiff_t fields, const int32_t *tags, int32
     for (ptrdiff_t t = 0; t < n; t++) if (tags[t] & 1) count[tags[t] / 2]++;
 }
 
+/* A price that the best tagging does not bear out: several runs, or none though the field is priced. */
+static int unsettled(const search *s, const int32_t *count, ptrdiff_t k)
+{
+    return count[k] > 1 || (s->price[k] > 0.0 && count[k] == 0);
+}
+
 /* The sum of the tags' levels over O, without prices. */
 static double tagging_score(const search *s, const int32_t *tags)
 {
@@ -104,43 +112,70 @@ static void keep_best_runs(const search *s, const unsigned char *repeated, const
     }
 }
 
-/* Step 3. tags: a scratch tagging; best_tags: assigned. */
-static void priced_search(search *s, const unsigned char *repeated, int32_t *tags, int32_t *count, int32_t *best_tags,
-                          double *score, double *bound, int *exact)
+typedef struct { double value, squares, score, bound; int exact; } verdict;
+
+/* Takes the best tagging at the present prices: value bounds all legal taggings, squares is the length of the move that
+ * would mend it, and the legal tagging made from it is kept in best_tags if it is the best so far. count: its runs. */
+static void judge(search *s, const unsigned char *repeated, int32_t *tags, int32_t *count, int32_t *best_tags,
+                  verdict *r)
 {
-    const ptrdiff_t n = s->n, fields = s->fields;
-    *score = -__builtin_inf();
-    *bound = __builtin_inf();
-    *exact = 0;
+    double value = best_tagging(s, tags), squares = 0.0;
+    count_runs(s->n, s->fields, tags, count);
+    for (ptrdiff_t k = 0; k < s->fields; k++) {
+        if (repeated[k]) continue;
+        value = value + s->price[k];
+        if (unsettled(s, count, k)) squares = squares + (double)((count[k] - 1) * (count[k] - 1));
+    }
+    keep_best_runs(s, repeated, count, tags);
+    double score = tagging_score(s, tags);
+    r->exact = squares == 0.0;
+    if (r->exact || score > r->score) {
+        r->score = score;
+        for (ptrdiff_t t = 0; t < s->n; t++) best_tags[t] = tags[t];
+    }
+    r->value = value;
+    r->squares = squares;
+}
+
+/* Step 3. tags: a scratch tagging; best_tags: assigned. */
+static verdict priced_search(search *s, const unsigned char *repeated, int32_t *tags, int32_t *count,
+                             int32_t *best_tags)
+{
+    const ptrdiff_t fields = s->fields;
+    verdict r = {.score = -__builtin_inf(), .bound = __builtin_inf()};
+    double factor = 1.0;
+    int stale = 0;
     for (int round = 0; round < ROUNDS; round++) {
-        double value = best_tagging(s, tags), squares = 0.0;
-        int settled = 1;
-        count_runs(n, fields, tags, count);
-        for (ptrdiff_t k = 0; k < fields; k++) {
-            if (repeated[k]) continue;
-            value = value + s->price[k];
-            if (count[k] > 1 || (s->price[k] > 0.0 && count[k] == 0)) {
-                squares = squares + (double)((count[k] - 1) * (count[k] - 1));
-                settled = 0;
-            }
+        judge(s, repeated, tags, count, best_tags, &r);
+        if (r.exact) return r;
+        if (r.value < r.bound) {
+            r.bound = r.value;
+            stale = 0;
+            for (ptrdiff_t k = 0; k < fields; k++) s->best_price[k] = s->price[k];
+        } else if (++stale == PATIENCE) {
+            factor = 0.5 * factor;
+            stale = 0;
         }
-        keep_best_runs(s, repeated, count, tags);
-        double legal = tagging_score(s, tags);
-        if (settled || legal > *score) {
-            *score = legal;
-            for (ptrdiff_t t = 0; t < n; t++) best_tags[t] = tags[t];
-        }
-        if (settled) { *exact = 1; break; }
-        *bound = value < *bound ? value : *bound;
-        if (*score >= *bound) { *exact = 1; break; }
-        double step = (value - *score) / squares;
+        if ((r.exact = r.score >= r.bound)) return r;
+        double step = factor * (r.value - r.score) / r.squares;
         for (ptrdiff_t k = 0; k < fields; k++) {
             if (repeated[k] || (count[k] < 2 && !(s->price[k] > 0.0))) continue;
             double price = s->price[k] + step * (double)(count[k] - 1);
             s->price[k] = price > 0.0 ? price : 0.0;
         }
     }
-    if (*exact) *bound = *score;
+    /* the fields that the best prices leave unsettled become exclusive */
+    while (s->bits <= PM_MAX_BITS) {
+        for (ptrdiff_t k = 0; k < fields; k++) s->price[k] = s->bit[k] < 0 ? s->best_price[k] : 0.0;
+        judge(s, repeated, tags, count, best_tags, &r);
+        if (r.exact) return r;
+        r.bound = r.value < r.bound ? r.value : r.bound;
+        if ((r.exact = r.score >= r.bound)) return r;
+        s->bits = 0;
+        for (ptrdiff_t k = 0; k < fields; k++)
+            if (s->bit[k] >= 0 || (!repeated[k] && unsettled(s, count, k))) s->bit[k] = s->bits++;
+    }
+    return r;
 }
 
 int DX_FN(decode_tags)(int degree, ptrdiff_t n, ptrdiff_t fields, const float *logits, const unsigned char *repeated,
@@ -149,12 +184,14 @@ int DX_FN(decode_tags)(int degree, ptrdiff_t n, ptrdiff_t fields, const float *l
     search s = {.n = n, .fields = fields};
     const ptrdiff_t width = 1 + 2 * fields;
     dx_mark mark = dx_scratch_mark();
-    double *memory = dx_scratch(sizeof(double) * (size_t)((2 * n + 1) * fields));
+    double *memory = dx_scratch(sizeof(double) * (size_t)((2 * n + 2) * fields));
     s.bit = dx_scratch(sizeof(int) * (size_t)(fields + 1));
     int32_t *count = dx_scratch(sizeof(int32_t) * (size_t)(fields + 1));
+    int32_t *other = dx_scratch(sizeof(int32_t) * (size_t)n);
     (void)degree;
-    if (!memory || !s.bit || !count) { dx_scratch_release(mark); return DX_NO_MEMORY; }
+    if (!memory || !s.bit || !count || !other) { dx_scratch_release(mark); return DX_NO_MEMORY; }
     s.b = memory; s.i = memory + n * fields; s.price = memory + 2 * n * fields;
+    s.best_price = s.price + fields;
     for (ptrdiff_t t = 0; t < n; t++) {
         double top = logits[t * width];
         for (ptrdiff_t j = 1; j < width; j++)
@@ -167,33 +204,34 @@ int DX_FN(decode_tags)(int degree, ptrdiff_t n, ptrdiff_t fields, const float *l
         }
     }
     for (ptrdiff_t k = 0; k < fields; k++) { s.bit[k] = -1; s.price[k] = 0.0; }
-    for (;;) {
-        const size_t masks = (size_t)1 << s.bits;
+    for (int most = 0;;) { /* memory for 2^most masks */
+        const size_t masks = (size_t)1 << (most > s.bits ? most : s.bits);
         dx_mark round = dx_scratch_mark();
         s.v = dx_scratch(sizeof(double) * 2 * masks * (size_t)(fields + 1));
         s.choice = dx_scratch(sizeof(int16_t) * masks * (size_t)n);
         s.inside = dx_scratch(masks * (size_t)(n * fields));
-        int32_t *other = dx_scratch(sizeof(int32_t) * (size_t)n);
-        if (!s.v || !s.choice || !s.inside || !other) { dx_scratch_release(mark); return DX_NO_MEMORY; }
+        if (!s.v || !s.choice || !s.inside) { dx_scratch_release(mark); return DX_NO_MEMORY; }
         s.open = s.v + 2 * masks;
+        if (most) {
+            verdict r = priced_search(&s, repeated, other, count, tags);
+            *score = r.score;
+            *bound = r.exact ? r.score : r.bound;
+            *exact = r.exact;
+            break;
+        }
         best_tagging(&s, tags);
         count_runs(n, fields, tags, count);
         int broken = 0;
         for (ptrdiff_t k = 0; k < fields; k++) broken += !repeated[k] && count[k] > 1;
-        if (broken && s.bits + broken > PM_MAX_BITS) {
-            s.bits = 0;
-            for (ptrdiff_t k = 0; k < fields; k++) s.bit[k] = -1;
-            priced_search(&s, repeated, other, count, tags, score, bound, exact);
-            break;
-        }
         if (!broken) {
             *score = *bound = tagging_score(&s, tags);
             *exact = 1;
             break;
         }
+        if (s.bits + broken > PM_MAX_BITS) most = PM_MAX_BITS;
         s.bits = 0; /* bits ascend with the field, whichever round added it */
         for (ptrdiff_t k = 0; k < fields; k++)
-            if (s.bit[k] >= 0 || (!repeated[k] && count[k] > 1)) s.bit[k] = s.bits++;
+            s.bit[k] = !most && (s.bit[k] >= 0 || (!repeated[k] && count[k] > 1)) ? s.bits++ : -1;
         dx_scratch_release(round);
     }
     dx_scratch_release(mark);

@@ -2,6 +2,7 @@ import dx_kernels as k
 import numpy as np
 import pytest
 from dx_kernels.ref import decode as ref
+from dx_kernels.ref.page_model import levels
 from page_cases import SMALL, distribution, page, runs_of, schema
 
 
@@ -23,7 +24,8 @@ def test_best_of_all_legal_taggings(path, rng, n, fields, repeated, scale):
 
 # 40 words, many fields, logits of one size: up to 8 fields compete (subsets), and more than 8 (prices)
 @pytest.mark.parametrize("n, fields, repeated, outside", [(0, 3, (), 0), (1, 1, (), 0), (9, 2, (1,), 1), (40, 4, (), 1),
-                                                          (31, 7, (2, 3), 2), (60, 12, (0,), 4), (50, 60, (), 5)])
+                                                          (31, 7, (2, 3), 2), (60, 12, (0,), 4), (50, 60, (), 5),
+                                                          (14, 11, (3,), 1), (30, 20, (), 3)])
 def test_bits_equal_reference(path, rng, n, fields, repeated, outside):
     z, flags = page(rng, n, fields, 2.0, outside), schema(fields, repeated)
     want = ref.decode_tags(z, flags)
@@ -67,14 +69,40 @@ def test_many_fields_that_compete(path, fields):
     assert tags.tolist() == [0] * fields + [1 + 2 * f for f in range(fields)] + [0] * fields
 
 
-def test_bound_where_the_prices_do_not_settle(path, rng):
-    """12 fields for 12 words with ties everywhere: the answer is legal, at most bound, and exact or not."""
-    z = rng.integers(0, 3, (12, 25)).astype(np.float32)
-    flags = schema(12)
-    tags, score, bound, exact = decode(z, flags)
-    assert k.check_tags(tags, flags) is None
-    assert score <= bound and exact == (score == bound)
-    assert score == sum(float(z[t, tag] - z[t, 0]) for t, tag in enumerate(tags))
+@pytest.mark.parametrize("seed", range(6))
+def test_prices_against_the_chain_over_all_fields(path, seed):
+    """10 fields fight over 14 words: more than the subsets in use take, few enough for one exact chain in the test."""
+    z = page(np.random.default_rng(seed), 14, 10, 3.0, 1.0)
+    rows = levels(z)
+    b, i = [[[v - row[0] for v in row[x::2]] for row in rows] for x in (1, 2)]
+    want, _ = ref._best(b, i, list(range(10)), [0.0] * 10)
+    tags, score, bound, exact = decode(z, schema(10))
+    assert k.check_tags(tags, schema(10)) is None
+    assert score - 1e-9 <= want <= bound + 1e-9
+    if exact:
+        assert score == pytest.approx(want, abs=1e-9)
+    assert score == pytest.approx(sum(float(z[t, tag]) - float(z[t, 0]) for t, tag in enumerate(tags)), abs=1e-9)
+
+
+@pytest.mark.parametrize("fields, words, outside", [(20, 128, 5), (60, 512, 11), (60, 512, 7)])
+def test_prices_settle_on_noise(path, rng, fields, words, outside):
+    """Noise is harder than pages: dozens of fields compete with themselves and with each other."""
+    z = page(rng, words, fields, 3.0, outside)
+    tags, score, bound, exact = decode(z, schema(fields))
+    assert exact and score == bound and k.check_tags(tags, schema(fields)) is None
+
+
+def test_bound_where_the_prices_do_not_settle(path):
+    """16 fields for 16 words with ties everywhere: the answer is legal and at most the bound, exact or not."""
+    some = []
+    for seed in range(8):
+        z = np.random.default_rng(seed).integers(0, 3, (16, 33)).astype(np.float32)
+        tags, score, bound, exact = decode(z, schema(16))
+        assert k.check_tags(tags, schema(16)) is None
+        assert score <= bound and exact == (score == bound)
+        assert score == sum(float(z[t, tag] - z[t, 0]) for t, tag in enumerate(tags))
+        some.append(exact)
+    assert not all(some)
 
 
 def test_ties_go_to_o_and_the_lowest_field(path):

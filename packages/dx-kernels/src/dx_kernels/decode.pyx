@@ -16,13 +16,13 @@ def decode_tags(const float[:, ::1] logits not None, const unsigned char[::1] re
     """tags := the most probable legal tagging of the page; returns (score, bound, exact).
 
     Legal: an I only after B or I of its field; at most one run of a field unless it is repeated. score is the log of
-    the tagging's probability over that of all O. exact: no legal tagging scores more. It is False only where more
-    than 8 fields compete with themselves for several places and the search by prices did not settle; then bound is an
-    upper bound of the best score, else bound == score.
+    the tagging's probability over that of all O. exact: no legal tagging scores more. It is False only where many
+    fields compete with themselves for several places and the search by prices does not settle (seen only on
+    noise); then bound is an upper bound of the best score, else bound == score.
 
     Shapes    logits (n, 1 + 2 fields) of tags O, B-0, I-0, B-1, … · repeated (fields,) uint8 · tags (n,) int32
     Order     binary64, docs/numerics.md "Decoding"; n * (fields + 1) steps, times 2^(fields that compete)
-    Edges     n == 0 → score 0 · no field → all O · O wins ties, then the lowest field, then the longer run's later begin
+    Edges     n == 0 → score 0 · no field → all O · O wins ties, then the lowest field, then the run that begins later
     Writes    tags assigned
     Raises    ValueError: a shape that does not fit, a logit that is not finite (word, tag), repeated not 0 or 1
     Source    design: joint decoding; bit-equal to dx_kernels.ref.decode

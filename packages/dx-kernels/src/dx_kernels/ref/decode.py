@@ -1,7 +1,7 @@
 """Reference of dx_kernels.decode."""
 from .page_model import MAX_BITS, levels
 
-ROUNDS = 200
+ROUNDS, PATIENCE = 200, 5
 LOWEST = float("-inf")
 
 
@@ -75,31 +75,60 @@ def _keep_best_runs(b, i, repeated, tags):
                 tags[run[1]:run[2] + 1] = [0] * (run[2] + 1 - run[1])
 
 
-def _priced(b, i, repeated):
-    fields, price, bound = range(len(repeated)), [0.0] * len(repeated), float("inf")
-    best, best_score = None, LOWEST
-    for _ in range(ROUNDS):
-        value, tags = _best(b, i, [], price)
-        counts, squares, settled = _counts(tags, len(repeated)), 0.0, True
-        for k in fields:
-            if not repeated[k]:
-                value = value + price[k]
-                if counts[k] > 1 or (price[k] > 0 and counts[k] == 0):
-                    squares, settled = squares + float((counts[k] - 1) ** 2), False  # exact: whole numbers
-        _keep_best_runs(b, i, repeated, tags)
-        score = _score(b, i, tags)
-        if settled or score > best_score:
-            best, best_score = tags, score
-        if settled:
-            return best, best_score, best_score, True
-        bound = min(bound, value)
-        if best_score >= bound:
-            return best, best_score, best_score, True
-        step = (value - best_score) / squares
-        for k in fields:
-            if not repeated[k] and (counts[k] > 1 or price[k] > 0):
-                price[k] = max(price[k] + step * float(counts[k] - 1), 0.0)
-    return best, best_score, bound, False
+class _Priced:
+    """The search by prices: a Lagrange multiplier for each field on each of its runs."""
+
+    def __init__(self, b, i, repeated):
+        self.b, self.i, self.repeated = b, i, repeated
+        self.single = [k for k, flag in enumerate(repeated) if not flag]
+        self.price = [0.0] * len(repeated)
+        self.tags, self.score, self.bound = None, LOWEST, float("inf")
+
+    def judge(self, exclusive):
+        """(value, squares, unsettled fields, counts) of the best tagging at the present prices; keeps a legal one."""
+        value, tags = _best(self.b, self.i, exclusive, self.price)
+        counts, squares, unsettled = _counts(tags, len(self.repeated)), 0.0, []
+        for k in self.single:
+            value = value + self.price[k]
+            if counts[k] > 1 or (self.price[k] > 0 and counts[k] == 0):
+                unsettled.append(k)
+                squares = squares + float((counts[k] - 1) * (counts[k] - 1))
+        _keep_best_runs(self.b, self.i, self.repeated, tags)
+        score = _score(self.b, self.i, tags)
+        if not unsettled or score > self.score:
+            self.tags, self.score = tags, score
+        return value, squares, unsettled, counts
+
+    def result(self, exact):
+        return self.tags, self.score, self.score if exact else self.bound, exact
+
+    def search(self):
+        factor, stale, best_price, exclusive = 1.0, 0, None, []
+        for _ in range(ROUNDS):
+            value, squares, unsettled, counts = self.judge([])
+            if not unsettled:
+                return self.result(True)
+            if value < self.bound:
+                self.bound, stale, best_price = value, 0, list(self.price)
+            else:
+                stale += 1
+                if stale == PATIENCE:
+                    factor, stale = 0.5 * factor, 0
+            if self.score >= self.bound:
+                return self.result(True)
+            step = factor * (value - self.score) / squares
+            for k in self.single:
+                if counts[k] > 1 or self.price[k] > 0:
+                    self.price[k] = max(self.price[k] + step * float(counts[k] - 1), 0.0)
+        while len(exclusive) <= MAX_BITS:
+            self.price = [0.0 if k in exclusive else p for k, p in enumerate(best_price)]
+            value, _, unsettled, _ = self.judge(exclusive)
+            if unsettled:
+                self.bound = min(self.bound, value)
+            if not unsettled or self.score >= self.bound:
+                return self.result(True)
+            exclusive = sorted(exclusive + unsettled)
+        return self.result(False)
 
 
 def decode_tags(logits, repeated):
@@ -115,5 +144,5 @@ def decode_tags(logits, repeated):
             score = _score(b, i, tags)
             return tags, score, score, True
         if len(exclusive) + len(broken) > MAX_BITS:
-            return _priced(b, i, repeated)
+            return _Priced(b, i, repeated).search()
         exclusive = sorted(exclusive + broken)

@@ -17,6 +17,7 @@
 #include "layer_norm.h"
 #include "linear.h"
 #include "norm.h"
+#include "pair_mlp.h"
 #include "pairs.h"
 #include "posteriors.h"
 #include "reading.h"
@@ -38,6 +39,7 @@
     DX_LINEAR(F) \
     DX_NORM(F) \
     DX_PAIR_FEATURES(F) \
+    DX_PAIR_MLP(F) \
     DX_POSTERIORS(F) \
     DX_READING_ORDER(F) \
     DX_RUN_LOSS(F) \

@@ -48,6 +48,8 @@ from .norm import clip_factor as clip_factor
 from .norm import clip_gradients as clip_gradients
 from .norm import gradient_norm as gradient_norm
 from .norm import squared_norm as squared_norm
+from .pair_mlp import pair_mlp_backward as pair_mlp_backward
+from .pair_mlp import pair_mlp_forward as pair_mlp_forward
 from .pairs import PAIR_FEATURE_COUNT as PAIR_FEATURE_COUNT
 from .pairs import PAIR_REALS as PAIR_REALS
 from .pairs import PAIR_WHOLES as PAIR_WHOLES

@@ -1,0 +1,221 @@
+/* Pair MLP pair2(relu(pair1(features))) over all ordered pairs (seed 000 "Pair-bias MLP"), in tiles of pairs that stay
+ * in cache:
+ *
+ *   hidden[u][p] = relu(dot16 over inputs of weight1[u], features[.][p]  + bias1[u])
+ *   y[o][p]      = dot16 over units of weight2[o], hidden[.][p]  + bias2[o]
+ *   dh[u][p]     = dot16 over heads of weight2[.][u], dy[.][p];  +0 where hidden <= 0
+ *   dweight1[u][i] = dot16 over pairs of dh[u], features[i]      dbias1[u] = sum16 over pairs of dh[u]
+ *   dweight2[o][u] = dot16 over pairs of dy[o], hidden[u]        dbias2[o] = sum16 over pairs of dy[o]
+ *
+ * The dots over pairs keep their 16 lanes in memory from tile to tile. Threads split tiles in forward and units (with
+ * everything that belongs to them) in backward. */
+#include <dx_numerics/dot.h>
+#include "activations_inline.h"
+#include "table.h"
+
+#define TILE 256 /* pairs; a multiple of 16 */
+
+/* Register tile of dots: rows of a by rows of b. */
+#if DX_VL == 16
+#define DOT_ROWS 4
+#define DOT_COLUMNS 4
+#else
+#define DOT_ROWS 2
+#define DOT_COLUMNS 2
+#endif
+
+typedef struct {
+    ptrdiff_t pairs, inputs, units, heads, step;
+    const float *features, *weight1, *bias1, *weight2, *bias2, *dy, *hidden_in, *weight2t;
+    float *y, *hidden, *scratch, *dweight1, *dbias1, *dweight2, *dbias2;
+    ptrdiff_t worker_floats;
+} job;
+
+/* n columns of each row, zeros up to the next multiple of 16. */
+static void copy_rows(ptrdiff_t rows, const float *from, ptrdiff_t stride, ptrdiff_t n, float *to)
+{
+    for (ptrdiff_t i = 0; i < rows; i++) {
+        memcpy(to + i * TILE, from + i * stride, sizeof(float) * (size_t)n);
+        for (ptrdiff_t p = n; p < (n + 15) / 16 * 16; p++) to[i * TILE + p] = 0.0f;
+    }
+}
+
+static void hidden_rows(const job *a, ptrdiff_t unit, ptrdiff_t count, ptrdiff_t n, const float *features, float *hidden)
+{
+    DX_FN(gemm_direct)(count, n, a->inputs, a->weight1 + unit * a->inputs, a->inputs, features, TILE, hidden, TILE);
+    for (ptrdiff_t u = 0; u < count; u++) {
+        const float b = a->bias1[unit + u];
+        float *h = hidden + u * TILE;
+        for (ptrdiff_t p = 0; p < n; p++) h[p] = dx_relu(h[p] + b);
+    }
+}
+
+static void forward_tiles(void *context, ptrdiff_t begin, ptrdiff_t end, int worker)
+{
+    const job *a = context;
+    float *features = a->scratch + worker * a->worker_floats;
+    float *hidden = features + a->inputs * TILE, *y = hidden + a->units * TILE;
+    for (ptrdiff_t tile = begin; tile < end; tile++) {
+        ptrdiff_t first = tile * TILE, n = a->pairs - first < TILE ? a->pairs - first : TILE, padded = (n + 15) / 16 * 16;
+        copy_rows(a->inputs, a->features + first, a->pairs, n, features);
+        hidden_rows(a, 0, a->units, padded, features, hidden);
+        if (a->hidden)
+            for (ptrdiff_t u = 0; u < a->units; u++)
+                memcpy(a->hidden + u * a->pairs + first, hidden + u * TILE, sizeof(float) * (size_t)n);
+        DX_FN(gemm_direct)(a->heads, padded, a->units, a->weight2, a->units, hidden, TILE, y, TILE);
+        for (ptrdiff_t o = 0; o < a->heads; o++) {
+            const float b = a->bias2[o];
+            float *to = a->y + o * a->pairs + first;
+            for (ptrdiff_t p = 0; p < n; p++) to[p] = y[o * TILE + p] + b;
+        }
+    }
+}
+
+int DX_FN(pair_mlp_forward)(int degree, ptrdiff_t pairs, ptrdiff_t inputs, ptrdiff_t units, ptrdiff_t heads,
+                            const float *features, const float *weight1, const float *bias1, const float *weight2,
+                            const float *bias2, float *y, float *hidden)
+{
+    job a = {.pairs = pairs, .inputs = inputs, .units = units, .heads = heads, .features = features,
+             .weight1 = weight1, .bias1 = bias1, .weight2 = weight2, .bias2 = bias2, .y = y, .hidden = hidden,
+             .worker_floats = (inputs + units + heads) * TILE};
+    const ptrdiff_t tiles = (pairs + TILE - 1) / TILE;
+    dx_mark mark = dx_scratch_mark();
+    if (!(a.scratch = dx_scratch(sizeof(float) * (size_t)(degree * a.worker_floats)))) return DX_NO_MEMORY;
+    dx_rt.parallel(forward_tiles, &a, tiles, dx_grain(tiles, (double)(TILE / 16 * units * (inputs + heads)), degree),
+                   degree);
+    dx_scratch_release(mark);
+    return DX_OK;
+}
+
+/* lanes (r, c) += the dot of row r of a and row c of b over n pairs (a multiple of 16). */
+DX_INLINE void dots(const int rows, const int columns, ptrdiff_t n, const float *a, const float *b, float *lanes,
+                    ptrdiff_t lanes_row)
+{
+    dx_lanes s[DOT_ROWS][DOT_COLUMNS];
+    DX_UNROLL(4)
+    for (int r = 0; r < rows; r++) {
+        DX_UNROLL(4)
+        for (int c = 0; c < columns; c++)
+            for (int h = 0; h < DX_NV; h++) s[r][c].v[h] = dx_vload(lanes + r * lanes_row + c * 16 + h * DX_VL);
+    }
+    for (ptrdiff_t p = 0; p < n; p += 16) {
+        DX_UNROLL(4)
+        for (int h = 0; h < DX_NV; h++) {
+            dx_vf bv[DOT_COLUMNS];
+            DX_UNROLL(4)
+            for (int c = 0; c < columns; c++) bv[c] = dx_vload(b + c * TILE + p + h * DX_VL);
+            DX_UNROLL(4)
+            for (int r = 0; r < rows; r++) {
+                dx_vf av = dx_vload(a + r * TILE + p + h * DX_VL);
+                DX_UNROLL(4)
+                for (int c = 0; c < columns; c++) s[r][c].v[h] = dx_vfma(av, bv[c], s[r][c].v[h]);
+            }
+        }
+    }
+    DX_UNROLL(4)
+    for (int r = 0; r < rows; r++) {
+        DX_UNROLL(4)
+        for (int c = 0; c < columns; c++)
+            for (int h = 0; h < DX_NV; h++) dx_vstore(lanes + r * lanes_row + c * 16 + h * DX_VL, s[r][c].v[h]);
+    }
+}
+
+static void all_dots(ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t n, const float *a, const float *b, float *lanes)
+{
+    ptrdiff_t r = 0;
+    for (; r < rows; r += DOT_ROWS) {
+        ptrdiff_t c = 0;
+        if (r + DOT_ROWS <= rows)
+            for (; c + DOT_COLUMNS <= columns; c += DOT_COLUMNS)
+                dots(DOT_ROWS, DOT_COLUMNS, n, a + r * TILE, b + c * TILE, lanes + (r * columns + c) * 16, columns * 16);
+        for (; c < columns; c++)
+            for (ptrdiff_t q = r; q < r + DOT_ROWS && q < rows; q++)
+                dots(1, 1, n, a + q * TILE, b + c * TILE, lanes + (q * columns + c) * 16, columns * 16);
+    }
+}
+
+static void all_sums(ptrdiff_t rows, ptrdiff_t n, const float *a, float *lanes)
+{
+    for (ptrdiff_t r = 0; r < rows; r++, a += TILE, lanes += 16)
+        for (ptrdiff_t p = 0; p < n; p += 16)
+            for (int l = 0; l < 16; l++) lanes[l] = a[p + l] + lanes[l];
+}
+
+static void finish(ptrdiff_t count, const float *lanes, float *out)
+{
+    for (ptrdiff_t i = 0; i < count; i++) {
+        dx_lanes s;
+        for (int h = 0; h < DX_NV; h++) s.v[h] = dx_vload(lanes + 16 * i + h * DX_VL);
+        out[i] = dx_lanes_tree(s);
+    }
+}
+
+/* Blocks begin..end-1 of a->step units; the block of unit 0 also sums dbias2. */
+static void backward_units(void *context, ptrdiff_t begin, ptrdiff_t end, int worker)
+{
+    const job *a = context;
+    const ptrdiff_t first = begin * a->step, stop = end * a->step < a->units ? end * a->step : a->units;
+    const ptrdiff_t units = stop - first, heads = a->heads, inputs = a->inputs;
+    float *features = a->scratch + worker * a->worker_floats, *dy = features + inputs * TILE;
+    float *hidden = dy + heads * TILE, *dh = hidden + units * TILE, *lanes = dh + units * TILE;
+    float *lanes1 = lanes, *lanes2 = lanes1 + 16 * units * inputs, *sums1 = lanes2 + 16 * units * heads;
+    float *sums2 = sums1 + 16 * units, *done2 = sums2 + 16 * heads;
+    memset(lanes, 0, sizeof(float) * (size_t)(done2 - lanes));
+    for (ptrdiff_t p0 = 0; p0 < a->pairs; p0 += TILE) {
+        ptrdiff_t n = a->pairs - p0 < TILE ? a->pairs - p0 : TILE, padded = (n + 15) / 16 * 16;
+        copy_rows(inputs, a->features + p0, a->pairs, n, features);
+        copy_rows(heads, a->dy + p0, a->pairs, n, dy);
+        if (a->hidden_in) {
+            copy_rows(units, a->hidden_in + first * a->pairs + p0, a->pairs, n, hidden);
+        } else {
+            hidden_rows(a, first, units, padded, features, hidden);
+            for (ptrdiff_t u = 0; u < units; u++)
+                for (ptrdiff_t p = n; p < padded; p++) hidden[u * TILE + p] = 0.0f;
+        }
+        DX_FN(gemm_direct)(units, padded, heads, a->weight2t + first * heads, heads, dy, TILE, dh, TILE);
+        for (ptrdiff_t u = 0; u < units; u++) {
+            const float *restrict h = hidden + u * TILE;
+            float *restrict d = dh + u * TILE;
+            for (ptrdiff_t p = 0; p < n; p++) d[p] = dx_relu_grad(d[p], h[p]);
+            for (ptrdiff_t p = n; p < padded; p++) d[p] = 0.0f;
+        }
+        all_dots(units, inputs, padded, dh, features, lanes1);
+        all_dots(units, heads, padded, hidden, dy, lanes2);
+        all_sums(units, padded, dh, sums1);
+        if (first == 0) all_sums(heads, padded, dy, sums2);
+    }
+    finish(units * inputs, lanes1, a->dweight1 + first * inputs);
+    finish(units, sums1, a->dbias1 + first);
+    if (first == 0) finish(heads, sums2, a->dbias2);
+    finish(units * heads, lanes2, dh); /* (unit, head): transposed below */
+    for (ptrdiff_t u = 0; u < units; u++)
+        for (ptrdiff_t o = 0; o < heads; o++) a->dweight2[o * a->units + first + u] = dh[u * heads + o];
+}
+
+int DX_FN(pair_mlp_backward)(int degree, ptrdiff_t pairs, ptrdiff_t inputs, ptrdiff_t units, ptrdiff_t heads,
+                             const float *dy, const float *features, const float *hidden, const float *weight1,
+                             const float *bias1, const float *weight2, float *dweight1, float *dbias1,
+                             float *dweight2, float *dbias2)
+{
+    job a = {.pairs = pairs, .inputs = inputs, .units = units, .heads = heads, .features = features,
+             .weight1 = weight1, .bias1 = bias1, .weight2 = weight2, .dy = dy, .hidden_in = hidden,
+             .dweight1 = dweight1, .dbias1 = dbias1, .dweight2 = dweight2, .dbias2 = dbias2};
+    int status = DX_NO_MEMORY;
+    dx_mark mark = dx_scratch_mark();
+    /* one block for each thread: every block reads all features, so more blocks would cost more than they balance */
+    int threads = (double)pairs * (double)(units * (inputs + heads)) < 1e6 ? 1 : degree;
+    a.step = ((units + threads - 1) / threads + 3) / 4 * 4;
+    const ptrdiff_t blocks = (units + a.step - 1) / a.step, tile_rows = inputs + heads + 2 * a.step;
+    a.worker_floats = tile_rows * TILE + 16 * (a.step * (inputs + heads + 1) + heads) + heads * a.step;
+    float *weight2t = dx_scratch(sizeof(float) * (size_t)(units * heads));
+    a.scratch = dx_scratch(sizeof(float) * (size_t)(degree * a.worker_floats));
+    if (!weight2t || !a.scratch) goto done;
+    for (ptrdiff_t u = 0; u < units; u++)
+        for (ptrdiff_t o = 0; o < heads; o++) weight2t[u * heads + o] = weight2[o * units + u];
+    a.weight2t = weight2t;
+    dx_rt.parallel(backward_units, &a, blocks, 1, threads);
+    status = DX_OK;
+done:
+    dx_scratch_release(mark);
+    return status;
+}

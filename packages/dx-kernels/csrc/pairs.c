@@ -78,53 +78,46 @@ int DX_FN(positions)(ptrdiff_t n, const double *relative, int32_t size, int32_t 
     return DX_OK;
 }
 
-/* One row of pairs (i, 0..n-1); feature f goes to out[f * stride + j]. Plain loops that the compiler vectorises. */
-static void pair_row(ptrdiff_t n, const double *real, const int32_t *whole, ptrdiff_t i, ptrdiff_t stride,
-                     float *restrict out)
+DX_INLINE int32_t clamp(int32_t x, int32_t most) { return x < -most ? -most : x > most ? most : x; }
+DX_INLINE double clamp_real(double x, double most) { return x < -most ? -most : x > most ? most : x; }
+
+/* One row of pairs (i, 0..n-1); feature f goes to out[f * stride + j]. One loop a feature, which the compiler
+ * vectorises without a doubt about aliases. */
+static void pair_row(ptrdiff_t n, const double *real, const int32_t *whole, ptrdiff_t i, ptrdiff_t stride, float *out)
 {
     const double *cx = real, *cy = real + n, *x0 = real + 2 * n, *x1 = real + 3 * n, *my = real + 4 * n;
     const double *lh = real + 5 * n;
     const int32_t *row = whole, *line = whole + n, *key = whole + 2 * n;
     const double cxi = cx[i], cyi = cy[i], x0i = x0[i], x1i = x1[i], myi = my[i], lhi = lh[i];
-    const int32_t rowi = row[i], linei = line[i], keyi = key[i], own = (int32_t)i;
-#define OUT(f) out[(f) * stride + j]
-    for (ptrdiff_t j = 0; j < n; j++) {
-        float dx = (float)(cx[j] - cxi), dy = (float)(cy[j] - cyi);
-        OUT(0) = dx;
-        OUT(1) = dy;
-        OUT(2) = __builtin_fabsf(dx);
-        OUT(3) = __builtin_fabsf(dy);
-    }
-    for (ptrdiff_t j = 0; j < n; j++) {
-        OUT(4) = dx_tanh32((float)((x0[j] - x1i) * 0.25));
-        OUT(5) = dx_tanh32((float)((my[j] - myi) * 0.5));
-    }
-    for (ptrdiff_t j = 0; j < n; j++) {
-        int32_t d = row[j] - rowi, s = (int32_t)j - own;
-        int32_t near = d < -3 ? -3 : d > 3 ? 3 : d, step = s < -8 ? -8 : s > 8 ? 8 : s;
-        OUT(6) = (float)(d == 0);
-        OUT(7) = (float)near / 3.0f;
-        OUT(8) = (float)step * 0.125f;
-        OUT(9) = (float)(s == 1);
-        OUT(10) = (float)(s == -1);
-        OUT(11) = (float)(s == 0);
-        OUT(16) = (float)((key[j] == keyi) & (s != 0));
-        OUT(17) = (float)(line[j] == linei);
-    }
-    for (ptrdiff_t j = 0; j < n; j++) {
-        double left = x0[j] > x0i ? x0[j] : x0i, right = x1[j] < x1i ? x1[j] : x1i;
-        OUT(12) = right - left > 0 ? 1.0f : 0.0f;
-        OUT(13) = __builtin_fabs(x0[j] - x0i) < 0.5 ? 1.0f : 0.0f;
-        OUT(14) = __builtin_fabs(x1[j] - x1i) < 0.5 ? 1.0f : 0.0f;
-        double ratio = lh[j] - lhi;
-        OUT(18) = (float)(ratio < -1.0 ? -1.0 : ratio > 1.0 ? 1.0 : ratio);
-    }
-    for (ptrdiff_t j = 0; j < n; j++) {
-        int32_t d = row[j] - rowi;
-        OUT(15) = d == 1 ? OUT(12) : 0.0f;
-        OUT(19) = d == -1 ? OUT(12) : 0.0f;
-    }
-#undef OUT
+    const int32_t rowi = row[i], linei = line[i], keyi = key[i], own = (int32_t)i, count = (int32_t)n;
+    const float *dx = out, *dy = out + stride, *over = out + 12 * stride; /* features that others are made from */
+#define EACH(f, value) \
+    do { \
+        float *restrict o = out + (f) * stride; \
+        for (int32_t j = 0; j < count; j++) o[j] = (value); \
+    } while (0)
+    EACH(0, (float)(cx[j] - cxi));
+    EACH(1, (float)(cy[j] - cyi));
+    EACH(2, __builtin_fabsf(dx[j]));
+    EACH(3, __builtin_fabsf(dy[j]));
+    EACH(4, dx_tanh32((float)((x0[j] - x1i) * 0.25)));
+    EACH(5, dx_tanh32((float)((my[j] - myi) * 0.5)));
+    EACH(6, row[j] == rowi ? 1.0f : 0.0f);
+    EACH(7, (float)clamp(row[j] - rowi, 3) / 3.0f);
+    EACH(8, (float)clamp(j - own, 8) * 0.125f);
+    EACH(9, j - own == 1 ? 1.0f : 0.0f);
+    EACH(10, j - own == -1 ? 1.0f : 0.0f);
+    EACH(11, j == own ? 1.0f : 0.0f);
+    EACH(12, (x1[j] < x1i ? x1[j] : x1i) - (x0[j] > x0i ? x0[j] : x0i) > 0.0 ? 1.0f : 0.0f);
+    EACH(13, __builtin_fabs(x0[j] - x0i) < 0.5 ? 1.0f : 0.0f);
+    EACH(14, __builtin_fabs(x1[j] - x1i) < 0.5 ? 1.0f : 0.0f);
+    EACH(15, row[j] - rowi == 1 ? over[j] : 0.0f);
+    EACH(16, key[j] == keyi ? 1.0f : 0.0f);
+    EACH(17, line[j] == linei ? 1.0f : 0.0f);
+    EACH(18, (float)clamp_real(lh[j] - lhi, 1.0));
+    EACH(19, row[j] - rowi == -1 ? over[j] : 0.0f);
+#undef EACH
+    out[16 * stride + i] = 0.0f; /* a word is not its own double */
 }
 
 int DX_FN(pair_features_tile)(ptrdiff_t n, const double *real, const int32_t *whole, ptrdiff_t i0, ptrdiff_t i1,

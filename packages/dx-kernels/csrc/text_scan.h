@@ -69,10 +69,10 @@ DX_INLINE ptrdiff_t dx_currency_code(const dx_word *w, ptrdiff_t i)
 }
 
 /* An amount: at most 3 other characters, digits, at most 2 other characters, no percent sign, at most 13 digits.
- * DX_CENTS: a decimal '.' or ',' with two digits after it, before it digits, optionally in groups (first 1 to 3,
- * then exactly 3 digits) divided by one sign of . , ' U+2019 or space that is not the decimal sign.
+ * DX_POINT, DX_COMMA: a decimal '.' or ',' with two digits after it, before it digits, optionally in groups (first 1
+ * to 3, then exactly 3 digits) divided by one sign of . , ' U+2019 or space that is not the decimal sign.
  * DX_WHOLE: groups without decimals ("20,000"), first digit not 0. cents is the value in hundredths. */
-enum { DX_NO_AMOUNT, DX_CENTS, DX_WHOLE };
+enum { DX_NO_AMOUNT, DX_WHOLE, DX_POINT, DX_COMMA };
 typedef struct { int kind; int64_t cents; ptrdiff_t end; } dx_amount; /* end: after the last digit */
 
 DX_INLINE int dx_group_sign(const dx_word *w, ptrdiff_t i)
@@ -97,9 +97,10 @@ DX_INLINE dx_amount dx_read_amount(const dx_word *w)
     }
     if (sign < 0) return none;
     a.end = end;
-    a.kind = end - sign - 1 == 2 && (dx_is(w, sign, '.') || dx_is(w, sign, ',')) ? DX_CENTS : DX_WHOLE;
+    a.kind = DX_WHOLE;
+    if (end - sign - 1 == 2) a.kind = dx_is(w, sign, '.') ? DX_POINT : dx_is(w, sign, ',') ? DX_COMMA : DX_WHOLE;
     uint32_t group = 0; /* the group sign, once seen */
-    ptrdiff_t run = 0, last = a.kind == DX_CENTS ? sign : end;
+    ptrdiff_t run = 0, last = a.kind == DX_WHOLE ? end : sign;
     for (ptrdiff_t i = begin; i <= last; i++) {
         if (i < last && dx_is_digit(w, i)) { run++; continue; }
         if (group ? run != 3 : run < 1 || (i < last && run > 3)) return none;
@@ -108,7 +109,7 @@ DX_INLINE dx_amount dx_read_amount(const dx_word *w)
         group = w->code[i];
         run = 0;
     }
-    if (a.kind == DX_CENTS) return group == w->code[sign] ? none : a;
+    if (a.kind != DX_WHOLE) return group == w->code[sign] ? none : a;
     if (w->kind[begin] >> 4 == 0) return none;
     a.cents *= 100; /* at most 13 digits: below 2^51 */
     return a;

@@ -47,7 +47,7 @@ static void text_features(const dx_word *w, const dx_amount *amount, double *f)
     const double values[TEXT_FEATURES] = {
         capped(n, 20, 20), share(digits, n), share(upper, n), share(letters, n), upper > 0 && lower == 0, is_title(w),
         n > 0 && digits == n, dot, comma, slash, dash, colon, dx_is(w, n - 1, ':'), currency, percent, number, bracket,
-        amount->kind == DX_CENTS && amount->end == n, dx_is_date_like(w), longest >= 5, capped(digits, 12, 12),
+        amount->kind > DX_WHOLE && amount->end == n, dx_is_date_like(w), longest >= 5, capped(digits, 12, 12),
         dx_is(w, n - 1, ','), dx_is(w, n - 1, '.'), n == 1};
     memcpy(f, values, sizeof values);
 }
@@ -89,14 +89,15 @@ int DX_FN(word_features)(ptrdiff_t n, const int64_t *offset, const uint32_t *cod
     double *relations = dx_scratch((size_t)(n * AMOUNT_FEATURES) * sizeof *relations);
     int status = feature && amount && times && word && value && right && relations ? DX_OK : DX_NO_MEMORY;
     if (status == DX_OK) {
-        int wanted = DX_WHOLE; /* amounts without decimals count on a page that has none with decimals */
+        ptrdiff_t seen[DX_COMMA + 1] = {0}; /* the page's decimal sign is the one with more amounts */
         for (ptrdiff_t i = 0; i < n; i++) {
             dx_word w = {code + offset[i], kind + offset[i], (ptrdiff_t)(offset[i + 1] - offset[i])};
             amount[i] = dx_read_amount(&w);
-            if (amount[i].kind == DX_CENTS) wanted = DX_CENTS;
+            seen[amount[i].kind]++;
             text_features(&w, amount + i, feature + i * width);
         }
         place_features(n, box, row, line, key, glue, line_height, times, feature + TEXT_FEATURES, width);
+        int wanted = seen[DX_COMMA] > seen[DX_POINT] ? DX_COMMA : seen[DX_POINT] ? DX_POINT : DX_WHOLE;
         amounts a = {0, value, right, relations};
         for (ptrdiff_t i = 0; i < n; i++)
             if (amount[i].kind == wanted && amount[i].cents > 0) {

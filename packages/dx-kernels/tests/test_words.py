@@ -44,7 +44,7 @@ def test_amounts(word, value):
     got = ref.amount([ord(c) for c in word])
     assert (got and got[0]) == value
     if value:  # the kernel reads the same value: beside a word of a hundredth more, the share tells
-        more = f"{(value + 100) // 100}.{(value + 100) % 100:02d}"
+        more = f"{(value + 100) // 100}{got[1]}{(value + 100) % 100:02d}"
         texts = [word, more] if got[1] else [word]
         box, zero = np.zeros((len(texts), 4)), np.zeros(len(texts), np.int32)
         out, want = features(texts, box, zero, zero, np.zeros(len(texts), np.uint8), 1.0)
@@ -64,6 +64,15 @@ def test_total_cash_change():
     assert money[3, 8] == 1 and money[3, 5] == 1 and money[3, 15] == 1  # running total, a sum, the sum above it
     assert money[3, 9] == 1 and money[5, 10] == 1 and money[7, 11] == 1  # total, cash, change
     assert money[5, 2] == 1 and money[7, 16] == 1 and (money[[2, 4, 6]] == 0).all()
+
+
+def test_the_page_decides_on_the_decimal_sign():
+    """Cases io-08, io-11: "31,31" is an amount where most amounts have a comma."""
+    for texts, wanted in ((["5.00", "31,31", "6.00"], [1, 0, 1]), (["5,00", "31,31", "6.00"], [1, 1, 0]),
+                          (["5.00", "31,31", "20,000"], [1, 0, 0]), (["20,000", "Total", "1.000"], [1, 0, 1])):
+        zero = np.zeros(3, np.int32)
+        out, want = features(texts, np.zeros((3, 4)), zero, zero, np.zeros(3, np.uint8), 1.0)
+        assert same_bits(out, want) and out[:, 39].tolist() == wanted
 
 
 def test_title_and_digits_follow_the_committed_table():

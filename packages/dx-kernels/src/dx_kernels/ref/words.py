@@ -12,7 +12,7 @@ _CODE = re.compile(text.CODE, re.I | re.A)
 
 
 def amount(word):
-    """(hundredths, has decimals, nothing follows the last digit), or None when the word is no amount."""
+    """(hundredths, decimal sign or "", nothing follows the last digit), or None when the word is no amount."""
     s = text.shape(word)
     match = _AMOUNT.fullmatch(s)
     if not match or "%" in s:
@@ -35,7 +35,7 @@ def amount(word):
         return None
     if not whole[0] or (decimals and signs[-1] in inner) or (not decimals and s[begin] == "0"):
         return None
-    return int("".join(groups)) * (1 if decimals else 100), decimals, not match[3]
+    return int("".join(groups)) * (1 if decimals else 100), chr(signs[-1]) if decimals else "", not match[3]
 
 
 def text_features(word):
@@ -103,8 +103,9 @@ def word_features(offset, code, box, row, line, key, glue, line_height):
     """(n, 56) float32"""
     words = text.words(offset, code)
     amounts = [amount(w) for w in words]
-    decimals = any(a and a[1] for a in amounts)
-    chosen = [i for i, a in enumerate(amounts) if a and a[0] > 0 and a[1] == decimals]
+    signs = Counter(a[1] for a in amounts if a)
+    sign = "," if signs[","] > signs["."] else "." if signs["."] else ""
+    chosen = [i for i, a in enumerate(amounts) if a and a[0] > 0 and a[1] == sign]
     out = np.zeros((len(words), 56))
     for i, word in enumerate(words):
         out[i, :24] = text_features(word)

@@ -2,6 +2,7 @@ import dx_kernels as k
 import numpy as np
 import pytest
 from conftest import same_bits
+from dx_kernels.below import ref as numerics
 from dx_kernels.ref import softmax as ref_softmax
 
 F = np.float32
@@ -157,3 +158,15 @@ def test_in_place_read_only_and_empty(path, rng):
 def test_wrong_arguments_are_named(settings, message):
     with pytest.raises(ValueError, match=message):
         forward(np.zeros((2, 3), F), **settings)
+
+
+def test_exponentials_to_the_bit_down_to_the_smallest(path, rng):
+    """One score of 0 and the others far below: the total is 1 and p is the exponential, or +0 below 2^-126."""
+    # the last x with exp32(x) >= 2^-126, and its neighbours; a larger integer is a more negative number
+    edge = np.arange(-40, 41) + np.array([float.fromhex("-0x1.5d589ep+6")], F).view(np.int32)
+    x = np.concatenate([edge.astype(np.int32).view(F), np.linspace(-104.5, -60, 3000, dtype=F)])
+    raw = np.zeros((len(x), 2), F)
+    raw[:, 1] = x
+    e = numerics.exp32(x)
+    assert same_bits(forward(raw)[:, 1], np.where(e < F(2.0**-126), F(0), e))
+    assert e[40] >= F(2.0**-126) > e[41]

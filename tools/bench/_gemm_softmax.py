@@ -1,7 +1,7 @@
 """The softmax part of bench gemm: softmax(raw / scale + bias) row by row, one thread.
 
 figure  softmax_vs_torch_1t: against torch.softmax(raw / scale + bias), geometric mean over the forward rows
-rows    part, form, shape (rows x columns), threads, ns (per element), vs_torch; backward is softmax and bias of autograd
+rows    part, form, shape (rows x columns), threads, ns (per element), vs_torch; backward: of raw and bias
 """
 import dx_kernels
 import numpy as np

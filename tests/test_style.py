@@ -1,4 +1,5 @@
 """ruff's rules (root pyproject.toml) and the file length the code base keeps to."""
+import re
 import subprocess
 import sys
 
@@ -25,3 +26,10 @@ def test_files_stay_under_400_lines():
             if lines > 400:
                 long.append(f"{name}: {lines}")
     assert long == []
+
+
+def test_no_conflict_marker_has_landed():
+    marker = re.compile(rb"^(?:<{7} |>{7} |\|{7} |={7}$)", re.M)
+    listed = workspace.output(["git", "ls-files"]).split("\n")[:-1] if (workspace.ROOT / ".git").exists() else []
+    paths = [workspace.ROOT / name for name in listed if not name.endswith((".bin", ".safetensors"))]
+    assert [str(p) for p in paths if p.is_file() and marker.search(p.read_bytes())] == []

@@ -36,6 +36,7 @@ class Finder(ast.NodeVisitor):
         self.lines, self.found = lines, []
         self.numpy, self.math = set(), set()  # names under which the modules are imported
         self.ordered = set()  # ids of nodes inside sorted()
+        self.unordered = set()  # ids of comprehensions that make sets
         self.sets = set()  # names that hold a set somewhere in the file
 
     def report(self, node, what):
@@ -100,8 +101,13 @@ class Finder(ast.NodeVisitor):
         self.over_a_set(node.iter)
         self.generic_visit(node)
 
+    def visit_SetComp(self, node):
+        self.unordered |= {id(g) for g in node.generators}  # a set made from a set has no order to lose
+        self.generic_visit(node)
+
     def visit_comprehension(self, node):
-        self.over_a_set(node.iter)
+        if id(node) not in self.unordered:
+            self.over_a_set(node.iter)
         self.generic_visit(node)
 
     def visit_Call(self, node):

@@ -54,6 +54,7 @@ ALLOWED = {
     "fsum": "import math\ny = math.fsum(x)",
     "stable sort": "import numpy as np\ny = np.argsort(x, kind='stable')\nz = x.argsort(kind='stable')",
     "sorted set": "y = sorted(set(x))\nfor a in sorted({1, 2}):\n    pass",
+    "a set made from a set": "y = {f(x) for x in set(z)}",
     "membership": "if x in {1, 2}:\n    pass",
     "sorted glob": "y = sorted(p.glob('*'))",
     "text partition": "a, _, b = text.partition(':')",

@@ -26,9 +26,9 @@ def test_every_contract_has_its_package():
 
 
 def test_all_differences_are_listed_at_once():
-    lines = contracts.compare({"a": 1, "b": 2, "c": 3}, {"b": 4, "c": 3, "d": 5, "e": 6})
-    assert [line.split()[:2] for line in lines] == [["REMOVED", "a"], ["CHANGED", "b"], ["UNPINNED", "d"],
-                                                    ["UNPINNED", "e"]]
+    lines = contracts.compare({"a": 1, "b": 2, "c": 3}, {"b": 4, "c": 3, "d": 5, "e": 6, "broken f": "why"})
+    assert [line.split()[:2] for line in lines] == [["BROKEN", "f:"], ["REMOVED", "a"], ["CHANGED", "b"],
+                                                    ["UNPINNED", "d"], ["UNPINNED", "e"]]
 
 
 def test_a_pinned_file_is_in_the_form_the_tool_writes():

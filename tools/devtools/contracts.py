@@ -28,8 +28,10 @@ def pinned(package):
 
 
 def compare(old, new):
-    """Lines REMOVED / CHANGED / UNPINNED, every one."""
-    lines = [f"REMOVED   {key}" for key in sorted(old.keys() - new.keys())]
+    """Lines BROKEN / REMOVED / CHANGED / UNPINNED, every one."""
+    lines = [f"BROKEN    {key.removeprefix('broken ')}: {new[key]}" for key in sorted(new) if key.startswith("broken ")]
+    new = {key: value for key, value in new.items() if not key.startswith("broken ")}
+    lines += [f"REMOVED   {key}" for key in sorted(old.keys() - new.keys())]
     lines += [f"CHANGED   {key}\n            pinned {json.dumps(old[key])}\n            now    {json.dumps(new[key])}"
               for key in sorted(old.keys() & new.keys()) if old[key] != new[key]]
     return lines + [f"UNPINNED  {key}" for key in sorted(new.keys() - old.keys())]
@@ -45,7 +47,8 @@ def taken(package):
 
 def text(facts):
     """The pinned form: one fact a line, sorted."""
-    lines = [f"{json.dumps(key)}: {json.dumps(facts[key], sort_keys=True)}" for key in sorted(facts)]
+    lines = [f"{json.dumps(key)}: {json.dumps(facts[key], sort_keys=True)}" for key in sorted(facts)
+             if not key.startswith("broken ")]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 

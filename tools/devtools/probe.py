@@ -7,6 +7,7 @@ Facts, each under one flat key, so that two answers compare line by line:
     file NAME                    SHA-256 of an installed header or .pxd
     command NAME                 entry point of a console command
     exit COMMAND ARGUMENTS       its exit code
+    broken MODULE                a public module that cannot be imported, and why: never pinned
     golden NAME                  digest of a computed result (GOLDEN: a Python file with digests() -> {name: hex})
 """
 import ctypes
@@ -81,23 +82,29 @@ def fact(module, name, value):
     return {"type": type(value).__name__}
 
 
-def public_modules(package):
-    """The package and its modules without an underscore, `below` left out: it is the package's own affair."""
+def public_modules(package, broken):
+    """The package and its modules without an underscore, `below` left out: it is the package's own affair.
+
+    broken receives name → error of the modules that cannot be imported.
+    """
     yield package
-    for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+    for info in pkgutil.walk_packages(package.__path__, package.__name__ + ".", onerror=lambda name: None):
         parts = info.name.split(".")[1:]
         if parts[-1] != "below" and not any(p.startswith("_") for p in parts):
-            yield importlib.import_module(info.name)
+            try:
+                yield importlib.import_module(info.name)
+            except Exception as error:
+                broken[f"broken {info.name}"] = f"{type(error).__name__}: {error}"
 
 
 def c_functions(package):
     """C signatures (capsule names) of what the extension modules export."""
     name_of = ctypes.pythonapi.PyCapsule_GetName
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        if info.name.endswith(("__main__", "._cython")):  # the second holds Cython's own helpers
+    for info in pkgutil.walk_packages(package.__path__, package.__name__ + ".", onerror=lambda name: None):
+        module = sys.modules.get(info.name)
+        if module is None or info.name.endswith("._cython"):  # not imported, or Cython's own helpers
             continue
-        module = importlib.import_module(info.name)
         for name, capsule in getattr(module, "__pyx_capi__", {}).items():
             yield f"c {info.name}.{name}", name_of(capsule).decode()
 
@@ -105,7 +112,7 @@ def c_functions(package):
 def probe(distribution, golden):
     package = importlib.import_module(distribution.replace("-", "_"))
     facts = {}
-    for module in public_modules(package):
+    for module in public_modules(package, facts):
         facts[f"module {module.__name__}"] = True
         for name, value in vars(module).items():
             known = None if name.startswith("_") or inspect.ismodule(value) else fact(module.__name__, name, value)

@@ -50,7 +50,7 @@ class BatchGradients:
     @property
     def nbytes(self) -> int:
         sets = self.total.flat.nbytes * (1 + len(self._free))
-        return sets + sum(space.nbytes for space in self._spaces)
+        return sets + sum(space.nbytes for space in self._spaces)  # exact: whole numbers
 
     def close(self) -> None:
         """Ends the threads."""
@@ -77,7 +77,7 @@ class BatchGradients:
         while len(self._free) < threads + 1:
             self._free.append(Gradients(self.model.config))
         parts = self._serial(examples, factor) if threads == 1 else self._parallel(examples, factor, threads)
-        return BatchResult(parts, sum(len(example.page.features) for example in examples))
+        return BatchResult(parts, sum(len(example.page.features) for example in examples))  # exact: whole numbers
 
     def _take(self, gradients: Gradients, first: bool) -> None:
         if first:

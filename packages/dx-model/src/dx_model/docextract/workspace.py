@@ -25,7 +25,7 @@ class Workspace:
 
     @property
     def nbytes(self) -> int:
-        return sum(buffer.nbytes for buffer in self._buffers.values())
+        return sum(buffer.nbytes for buffer in self._buffers.values())  # exact: whole numbers
 
 
 _local = threading.local()

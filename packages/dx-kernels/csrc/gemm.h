@@ -25,6 +25,9 @@
  *                        rows (pair MLP)
  *   gemm_serial          any transposes, serial, scratch memory given by the caller: gemm_work_floats(…) floats
  *
+ *   gemm_probe           steps of independent fused multiply-adds in registers, for measuring their peak rate; returns
+ *                        the number of floating-point operations
+ *
  * Everything but gemm, gemm_batched and gemm_pack may be called inside a parallel task. */
 #include <dx_numerics/vec.h>
 
@@ -52,4 +55,5 @@ typedef void (*dx_gemm_epilogue)(void *context, float *tile, ptrdiff_t width, fl
                           ptrdiff_t ldb, float *C, ptrdiff_t ldc)) \
     F(ptrdiff_t, gemm_work_floats, (int trans_a, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K)) \
     F(void, gemm_serial, (int trans_a, int trans_b, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K, const float *A, \
-                          ptrdiff_t lda, const float *B, ptrdiff_t ldb, float *C, ptrdiff_t ldc, float *work))
+                          ptrdiff_t lda, const float *B, ptrdiff_t ldb, float *C, ptrdiff_t ldc, float *work)) \
+    F(double, gemm_probe, (ptrdiff_t steps))

@@ -130,3 +130,17 @@ void DX_FN(gemm_direct)(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K, const float *A, p
         for (ptrdiff_t j = 0; j < N; j += DX_GEMM_NR) one_tile(&g, r, m, j, B + j, 1, NULL, a_tail);
     }
 }
+
+double DX_FN(gemm_probe)(ptrdiff_t steps)
+{
+    enum { CHAINS = DX_VL == 16 || DX_PATH == DX_PATH_NEON ? 24 : 12 };
+    dx_vf c[CHAINS], x = dx_vset(1.0f), y = dx_vset(0x1p-30f);
+    for (int i = 0; i < CHAINS; i++) c[i] = dx_vset((float)i);
+    for (ptrdiff_t s = 0; s < steps; s++) {
+        DX_UNROLL(32)
+        for (int i = 0; i < CHAINS; i++) c[i] = dx_vfma(x, y, c[i]);
+    }
+    volatile float keep = 0.0f;
+    for (int i = 0; i < CHAINS; i++) keep = keep + c[i][0];
+    return 2.0 * CHAINS * DX_VL * (double)steps;
+}

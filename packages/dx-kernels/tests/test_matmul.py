@@ -218,3 +218,9 @@ def test_errors_name_what_is_wrong():
     frozen.flags.writeable = False
     with pytest.raises(ValueError, match="read-only"):
         k.matmul(x, x, frozen, transpose_b=True)
+
+
+def test_probe_counts_its_operations(path):
+    assert k.fma_probe(0) == 0 and k.fma_probe(20) == 2 * k.fma_probe(10) > 0
+    with pytest.raises(ValueError, match="steps = -1"):
+        k.fma_probe(-1)

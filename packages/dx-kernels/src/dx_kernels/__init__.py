@@ -43,6 +43,7 @@ from .layer_norm import layer_norm_forward as layer_norm_forward
 from .linear import linear_backward as linear_backward
 from .linear import linear_forward as linear_forward
 from .matmul import PackedMatrix as PackedMatrix
+from .matmul import fma_probe as fma_probe
 from .matmul import matmul as matmul
 from .norm import clip_factor as clip_factor
 from .norm import clip_gradients as clip_gradients

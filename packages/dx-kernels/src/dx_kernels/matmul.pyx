@@ -20,6 +20,7 @@ cdef extern from "table.h" nogil:
                             Py_ssize_t K, const float *A, Py_ssize_t lda, Py_ssize_t a_step, const float *B,
                             Py_ssize_t ldb, Py_ssize_t b_step, float *C, Py_ssize_t ldc,
                             Py_ssize_t c_step) noexcept nogil
+        double (*gemm_probe)(Py_ssize_t steps) noexcept nogil
 
 
 cdef int rows_of(str name, const float[:, :] a, const float **address, Py_ssize_t *stride) except -1:
@@ -229,3 +230,15 @@ cdef matmul_planes(const float[:, :, :] a, const float[:, :, :] b, float[:, :, :
                                 b_step, <float *>pc, ldc, c_step)
         fp_leave(saved)
     raise_status(status)
+
+
+def fma_probe(Py_ssize_t steps):
+    """Runs steps rounds of independent fused multiply-adds in registers and returns the number of floating-point
+    operations: what a matrix product's speed is a share of (tools/bench/gemm.py)."""
+    cdef const matmul_table *t = <const matmul_table *>table()
+    cdef double operations
+    if steps < 0:
+        raise ValueError(f"steps = {steps}: expected a number >= 0")
+    with nogil:
+        operations = t.gemm_probe(steps)
+    return operations

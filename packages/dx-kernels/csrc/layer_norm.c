@@ -17,6 +17,26 @@ typedef struct {
     float eps, *y, *xhat, *inv, *dx, *dweight, *dbias, *scratch;
 } job;
 
+/* out = x - shift; returns dot16(out, out). One pass, the operations of the dot unchanged. */
+DX_INLINE float centre(const float *x, float shift, ptrdiff_t d, float *out)
+{
+    const dx_vf by = dx_vset(shift);
+    dx_lanes s = dx_lanes_zero();
+    ptrdiff_t j = 0;
+    for (; j + 16 <= d; j += 16)
+        for (int h = 0; h < DX_NV; h++) {
+            dx_vf v = dx_vload(x + j + h * DX_VL) - by;
+            dx_vstore(out + j + h * DX_VL, v);
+            s.v[h] = dx_vfma(v, v, s.v[h]);
+        }
+    if (j < d) {
+        float t[16] = {0};
+        for (ptrdiff_t l = 0; l < d - j; l++) out[j + l] = t[l] = x[j + l] - shift;
+        dx_lanes_fma(&s, t, t);
+    }
+    return dx_lanes_tree(s);
+}
+
 static void forward_rows(void *context, ptrdiff_t begin, ptrdiff_t end, int worker)
 {
     const job *a = context;
@@ -25,17 +45,22 @@ static void forward_rows(void *context, ptrdiff_t begin, ptrdiff_t end, int work
     for (ptrdiff_t r = begin; r < end; r++) {
         const float *x = a->x + r * d;
         float *y = a->y + r * d;
-        float *xhat = a->xhat ? a->xhat + r * d : a->scratch + worker * d;
+        float *restrict xhat = a->xhat ? a->xhat + r * d : a->scratch + worker * d;
         float mean = dx_sum16(x, d) / (float)d;
-        for (ptrdiff_t j = 0; j < d; j++) xhat[j] = x[j] - mean;
-        float variance = dx_dot16(xhat, xhat, d) / (float)d;
+        float variance = centre(x, mean, d, xhat) / (float)d;
         float inv = 1.0f / __builtin_sqrtf(variance + a->eps);
         if (a->inv) a->inv[r] = inv;
-        for (ptrdiff_t j = 0; j < d; j++) xhat[j] = xhat[j] * inv;
-        if (weight && bias) for (ptrdiff_t j = 0; j < d; j++) y[j] = xhat[j] * weight[j] + bias[j];
-        else if (weight) for (ptrdiff_t j = 0; j < d; j++) y[j] = xhat[j] * weight[j];
-        else if (bias) for (ptrdiff_t j = 0; j < d; j++) y[j] = xhat[j] + bias[j];
-        else for (ptrdiff_t j = 0; j < d; j++) y[j] = xhat[j];
+        if (weight && bias)
+            for (ptrdiff_t j = 0; j < d; j++) {
+                xhat[j] = xhat[j] * inv;
+                y[j] = xhat[j] * weight[j] + bias[j];
+            }
+        else
+            for (ptrdiff_t j = 0; j < d; j++) {
+                xhat[j] = xhat[j] * inv;
+                float v = weight ? xhat[j] * weight[j] : xhat[j];
+                y[j] = bias ? v + bias[j] : v;
+            }
     }
 }
 
@@ -50,6 +75,33 @@ int DX_FN(layer_norm_forward)(int degree, ptrdiff_t rows, ptrdiff_t d, const flo
     return DX_OK;
 }
 
+/* g = dy * weight; returns sum16(g) and sets *dot to dot16(g, xhat), in one pass. */
+DX_INLINE float gradient_dots(const float *dy, const float *weight, const float *xhat, ptrdiff_t d, float *g, float *dot)
+{
+    dx_lanes sum = dx_lanes_zero(), product = dx_lanes_zero();
+    ptrdiff_t j = 0;
+    for (; j + 16 <= d; j += 16)
+        for (ptrdiff_t i = j; i < j + 16; i += DX_VL) {
+            const int h = (int)(i - j) / DX_VL;
+            dx_vf v = dx_vload(dy + i);
+            if (weight) v = v * dx_vload(weight + i);
+            dx_vstore(g + i, v);
+            sum.v[h] = v + sum.v[h];
+            product.v[h] = dx_vfma(v, dx_vload(xhat + i), product.v[h]);
+        }
+    if (j < d) {
+        float tg[16] = {0}, tx[16] = {0};
+        for (ptrdiff_t l = 0; l < d - j; l++) {
+            g[j + l] = tg[l] = weight ? dy[j + l] * weight[j + l] : dy[j + l];
+            tx[l] = xhat[j + l];
+        }
+        dx_lanes_add(&sum, tg);
+        dx_lanes_fma(&product, tg, tx);
+    }
+    *dot = dx_lanes_tree(product);
+    return dx_lanes_tree(sum);
+}
+
 static void backward_rows(void *context, ptrdiff_t begin, ptrdiff_t end, int worker)
 {
     const job *a = context;
@@ -58,9 +110,7 @@ static void backward_rows(void *context, ptrdiff_t begin, ptrdiff_t end, int wor
     for (ptrdiff_t r = begin; r < end; r++) {
         const float *dy = a->dy + r * d, *xhat = a->xhat_in + r * d;
         float *dx = a->dx + r * d, inv = a->inv_in[r];
-        for (ptrdiff_t j = 0; j < d; j++) g[j] = a->weight ? dy[j] * a->weight[j] : dy[j];
-        float mean_g = dx_sum16(g, d) / (float)d;
-        float mean_gx = dx_dot16(g, xhat, d) / (float)d;
+        float dot, mean_g = gradient_dots(dy, a->weight, xhat, d, g, &dot) / (float)d, mean_gx = dot / (float)d;
         for (ptrdiff_t j = 0; j < d; j++) dx[j] = inv * ((g[j] - mean_g) - xhat[j] * mean_gx);
     }
 }

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from devtools import build
-from devtools.workspace import COMPILED, VENV, existing, module, python_of, version
+from devtools.workspace import COMPILED, VENV, existing, folder, module, python_of, version
 
 INFERENCE = ("dx-numerics", "dx-kernels", "dx-model")
 LIMIT = 2_500_000  # bytes of the three inference wheels together (design: what good means)
@@ -38,6 +38,8 @@ def test_tags_and_content(wheels, package):
     assert bool(natives(wheels[package])) == (package in COMPILED)
     for wanted in (f"{module(package)}/py.typed", f"{module(package)}-{version()}.dist-info/licenses/LICENSE"):
         assert wanted in listed
+    source = folder(package) / "src"
+    assert {p.relative_to(source).as_posix() for p in source.rglob("*.py")} <= set(listed)
     tops = {n.split("/")[0] for n in listed}
     assert tops == {module(package), f"{module(package)}-{version()}.dist-info"}
 

@@ -21,8 +21,8 @@ from dx_numerics.sweep import between, encodings32  # noqa: E402
 f32 = np.float32
 HERE = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
 # The sources that hold dots. Everything else is separately rounded.
-FUSED_SOURCES = {"attention", "attention_backward", "char_conv", "gemm_tiles", "layer_norm", "linear", "matmul", "norm",
-                 "pair_mlp", "pointer", "softmax"}
+FUSED_SOURCES = {"attention", "attention_backward", "char_conv", "gemm_long", "gemm_tiles", "layer_norm", "linear",
+                 "matmul", "norm", "pair_mlp", "pointer", "softmax"}
 
 
 def per_path():
@@ -34,6 +34,14 @@ def per_path():
     return [KERNELS / "csrc" / f"{name}.c" for name in names]
 
 
+def once():
+    """The sources that setup.py compiles once, into _core."""
+    call = ast.parse((KERNELS / "setup.py").read_text()).body[-1]
+    names = [name for part in ast.walk(call) if isinstance(part, ast.comprehension) and isinstance(part.iter, ast.Tuple)
+             for name in ast.literal_eval(part.iter)]
+    return [KERNELS / "csrc" / f"{name}.c" for name in names]
+
+
 def need(*programs):
     for name in programs:
         if shutil.which(name) is None:
@@ -41,10 +49,8 @@ def need(*programs):
 
 
 def objects(compiler, machine, flags, folder):
-    sources = per_path()
-    once = [p for p in sorted((KERNELS / "csrc").glob("*.c")) if p not in sources]
     include = [KERNELS / "csrc", *build.INCLUDE[1:]]  # table.h is the name of both packages' tables
-    return build.objects(compiler, machine, flags, folder, sources, once, include)
+    return build.objects(compiler, machine, flags, folder, per_path(), once(), include)
 
 
 def driver(compiler, machine, flags, folder):

@@ -118,7 +118,7 @@ def test_any_text_is_encoded():
     page = m.Page("u", 1000, 1000, [word(t, 10, 20 * i) for i, t in enumerate(texts)])
     encoded = m.encode_page(page, m.Encoding(cut=False))
     assert encoded.word.tolist() == list(range(len(texts)))  # case lab-07: blank words keep their place
-    assert np.isfinite(encoded.features).all() and (encoded.characters[:, 0] > 0).all()
+    assert np.isfinite(encoded.features).all() and (encoded.chars[:, 0] > 0).all()
     same = {"\ud800": "\ufffd", "\u0378": "\ufffd", "ﬁn": "fin", "１２．５０": "12.50", "e\u0301": "é", "№": "No"}
     for source, wanted in same.items():
         assert m.clean_text(source) == wanted
@@ -141,9 +141,9 @@ DIGEST = "e29ff58b524a77f0a5763353df5c1dad3430172c4deaadb58dfb3103221eabc2"
 
 def test_pages_without_words_and_of_one_word():
     empty = m.encode_page(m.Page("e", 10, 10))
-    assert len(empty) == 0 and empty.features.shape == (0, 56) and empty.position.shape == (4, 0)
+    assert len(empty) == 0 and empty.features.shape == (0, 56) and empty.table_ids.shape == (5, 0)
     one = m.encode_page(m.Page("o", 10, 10, [word("x", 1, 1, 0, 0)]))
-    assert len(one) == 1 and np.isfinite(one.features).all() and one.position.tolist() == [[0]] * 4
+    assert len(one) == 1 and np.isfinite(one.features).all() and one.table_ids.tolist() == [[0]] * 5
 
 
 def test_words_past_the_limit_are_in_a_window():
@@ -158,8 +158,11 @@ def test_words_past_the_limit_are_in_a_window():
     begin, end = windows[owner[at]]
     part = encoded.window(begin, end, m.window_id(page.id, owner[at]))
     assert part.id == "long#2" and texts_of(page, part)[at - begin] == "IBAN"
-    assert np.array_equal(part.characters[part.inverse], encoded.characters[encoded.inverse][begin:end])
+    assert np.array_equal(part.chars[part.table_ids[0]], encoded.chars[encoded.table_ids[0]][begin:end])
     assert np.array_equal(part.real, encoded.real[:, begin:end]) and part.real.flags.c_contiguous
+    n = end - begin
+    pairs, all_pairs = np.empty((20, n, n), np.float32), np.empty((20, 900, 900), np.float32)
+    assert np.array_equal(part.pair_features(pairs), encoded.pair_features(all_pairs)[:, begin:end, begin:end])
 
 
 @pytest.mark.parametrize("rows, most, overlap", [(0, 8, 2), (8, 8, 2), (9, 8, 2), (100, 8, 2), (100, 8, 7), (100, 8, 0),
@@ -193,7 +196,7 @@ def test_real_pages(name, rng):
     assert len(pages) > 10
     for page in pages[::7]:
         encoded = m.encode_page(page)
-        assert np.isfinite(encoded.features).all() and encoded.position.min(initial=0) >= 0
+        assert np.isfinite(encoded.features).all() and encoded.table_ids.min(initial=0) >= 0
         assert sorted(set(encoded.word.tolist())) == list(range(len(page.words)))
         other, _ = permuted(page, rng)
         assert equal(m.encode_page(other), encoded)

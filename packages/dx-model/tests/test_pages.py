@@ -192,3 +192,19 @@ def test_unmapped_glyphs_are_counted():
     words = [m.Word(t, (0, 0, 1, 1)) for t in ("\ufffdee;", "\ufffd", "of\ufffdce")]
     assert m.Page("p", 9, 9, words).unmapped_glyphs == 3
     assert len(m.encode_page(m.Page("p", 9, 9, words))) == 3
+
+
+@pytest.mark.parametrize("angle", [90, 270])
+def test_turned_letters_are_joined_on_request(angle):
+    """Case io-28."""
+    text = "Ninety"
+    letters = [m.Word(c, (30, 100 + 10 * i, 38, 109 + 10 * i), None, {"angle": angle})
+               for i, c in enumerate(text if angle == 90 else text[::-1])]
+    others = [m.Word("I", (30, 300, 38, 309)), m.Word("a", (60, 100, 68, 109)), m.Word("b", (60, 110, 68, 119), None,
+                                                                                      {"angle": 0})]
+    page = m.Page("p", 400, 400, letters[::-1] + others)
+    joined = m.join_letters(page, angle)
+    assert joined.texts == [text, "I", "a", "b"] and joined.words[0].box == (30, 100, 38, 159)
+    assert m.join_letters(joined, angle).words == joined.words
+    with pytest.raises(ValueError, match="angle = 45"):
+        m.join_letters(page, 45)

@@ -11,6 +11,7 @@ from .encode import EncodedPage as EncodedPage
 from .encode import Encoding as Encoding
 from .encode import clean_text as clean_text
 from .encode import encode_page as encode_page
+from .joining import join_letters as join_letters
 from .page_files import document_from_json as document_from_json
 from .page_files import page_from_json as page_from_json
 from .page_files import page_to_json as page_to_json

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .below import (PAIR_REALS, PAIR_WHOLES, WORD_FEATURE_COUNT, character_ids, distinct_rows, page_geometry, positions,
-                    text_clean, text_keys, text_kinds, word_features)
+from .below import (PAIR_REALS, PAIR_WHOLES, WORD_FEATURE_COUNT, character_ids, distinct_rows, page_geometry,
+                    pair_features, positions, text_clean, text_keys, text_kinds, word_features)
 from .cutting import Pieces, cut_words, piece_boxes
 from .reading import code_points, line_numbers, order_boxes, upright_boxes
 
@@ -15,19 +15,19 @@ class Encoding:
     """How pages become arrays; part of a model's configuration.
 
     max_chars : characters kept of a row's text (head and tail)
-    position_size : rows of a position table
+    position_buckets : rows of a position table
     cut : cut words into pieces
     keep_file_order : words in the order of the file instead of by position
     columns : look for two columns of text
     """
     max_chars: int = 16
-    position_size: int = 128
+    position_buckets: int = 128
     cut: bool = True
     keep_file_order: bool = False
     columns: bool = True
 
     def __post_init__(self):
-        for name, most in (("max_chars", 1024), ("position_size", 65536)):
+        for name, most in (("max_chars", 1024), ("position_buckets", 65536)):
             value = getattr(self, name)
             if type(value) is not int or not 1 <= value <= most:
                 raise ValueError(f"{name} = {value!r}: expected a whole number from 1 to {most}")
@@ -41,11 +41,12 @@ class EncodedPage:
     word, start, end : int64 (n,); row r is texts[word[r]][start[r]:end[r]] of the page's words in file order
     row : int32 (n,), the visual row
     box : float64 (n, 4), upright, in the page's units
-    characters, inverse : int32 (distinct, max_chars), int32 (n,); row r has the character ids characters[inverse[r]]
+    chars : int32 (distinct, max_chars), character ids of the distinct texts
+    table_ids : int32 (5, n): row r has the character ids chars[table_ids[0, r]]; rows of the position tables for x0,
+        y0, x1, y1
     features : float32 (n, 56), word features
     relative : float64 (n, 4), box edges in the page's content extent
-    position : int32 (4, n), rows of the position tables for x0, y0, x1, y1
-    real, whole : float64 (6, n), int32 (3, n): what dx_kernels.pair_features makes pair features from
+    real, whole : float64 (6, n), int32 (3, n): what pair features are made from (dx_kernels.page_geometry)
     """
     id: str
     word: np.ndarray
@@ -53,24 +54,28 @@ class EncodedPage:
     end: np.ndarray
     row: np.ndarray
     box: np.ndarray
-    characters: np.ndarray
-    inverse: np.ndarray
+    chars: np.ndarray
+    table_ids: np.ndarray
     features: np.ndarray
     relative: np.ndarray
-    position: np.ndarray
     real: np.ndarray
     whole: np.ndarray
 
     def __len__(self):
         return len(self.word)
 
+    def pair_features(self, out):
+        """out (20, n, n) float32 := the features of all pairs of rows; returns out."""
+        pair_features(self.real, self.whole, out)
+        return out
+
     def window(self, begin, end, id=None):
         """Rows begin..end-1 as an EncodedPage of their own; places and features stay those of the whole page."""
         rows = slice(begin, end)
-        characters, inverse = _distinct(self.characters[self.inverse[rows]])
-        columns = [np.ascontiguousarray(a[:, rows]) for a in (self.position, self.real, self.whole)]
+        table_ids, real, whole = (np.ascontiguousarray(a[:, rows]) for a in (self.table_ids, self.real, self.whole))
+        chars, table_ids[0] = _distinct(self.chars[table_ids[0]])
         return EncodedPage(id or self.id, self.word[rows], self.start[rows], self.end[rows], self.row[rows],
-                           self.box[rows], characters, inverse, self.features[rows], self.relative[rows], *columns)
+                           self.box[rows], chars, table_ids, self.features[rows], self.relative[rows], real, whole)
 
 
 def clean_text(text):
@@ -140,11 +145,11 @@ def _arrays(id, pieces, box, row, line, glue, offset, code, encoding):
     text_keys(offset, code, kind, key)
     relative, real, whole = np.empty((n, 4)), np.empty((PAIR_REALS, n)), np.empty((PAIR_WHOLES, n), np.int32)
     height = page_geometry(box, row, line, key, relative, real, whole)
-    features, position = np.empty((n, WORD_FEATURE_COUNT), np.float32), np.empty((4, n), np.int32)
+    features, table_ids = np.empty((n, WORD_FEATURE_COUNT), np.float32), np.empty((5, n), np.int32)
     word_features(offset, code, kind, box, row, line, key, glue, features, line_height=height)
-    positions(relative, position, size=encoding.position_size)
+    positions(relative, table_ids[1:], size=encoding.position_buckets)
     ids = np.empty((n, encoding.max_chars), np.int32)
     character_ids(offset, code, kind, ids)
-    characters, inverse = _distinct(ids)
-    return EncodedPage(id, pieces.word, pieces.start, pieces.end, row, box, characters, inverse, features, relative,
-                       position, real, whole)
+    chars, table_ids[0] = _distinct(ids)
+    return EncodedPage(id, pieces.word, pieces.start, pieces.end, row, box, chars, table_ids, features, relative, real,
+                       whole)

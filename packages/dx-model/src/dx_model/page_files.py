@@ -3,9 +3,9 @@ import gzip
 import io
 import json
 import os
-from pathlib import Path
 
 from . import strict_json
+from .files import write_atomic
 from .pages import Document, Page, PageError, Word, is_number, repair_words, take_extra
 
 _PAGE_KEYS = ("id", "width", "height", "words", "rotation", "document", "number")
@@ -172,7 +172,6 @@ def write_pages(path, pages):
     A text that UTF-8 cannot hold (a lone surrogate) is written with escapes. Numbers are written as they are: an int
     stays an int, a float is written so that it reads back to the same bits.
     """
-    path = Path(path)
     out = io.BytesIO()
     for page in pages:
         value = page_to_json(page)
@@ -182,18 +181,4 @@ def write_pages(path, pages):
         except UnicodeEncodeError:
             out.write(json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii"))
         out.write(b"\n")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(out.getvalue())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    if os.name == "posix":
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    write_atomic(path, out.getvalue())

@@ -36,7 +36,7 @@ def _torch_sides(torch, arrays):
 
 
 def rows(quick, sizes=(128, 256, 512)):
-    """One row a page size and pass; the caller sets the threads."""
+    """One row a page size and pass; the caller imports torch and sets the threads."""
     import dx_kernels as k
     torch, rng, result = peer("torch"), np.random.default_rng(17), []
     for words in sizes[:1] if quick else sizes:
@@ -63,6 +63,7 @@ def rows(quick, sizes=(128, 256, 512)):
 
 
 def run(quick):
+    peer("torch")  # before the threads are set
     with threads(1):
         measured = rows(quick)
     figures = {name: geomean([row["vs_torch"] for row in measured if row["pass"] == kind])

@@ -122,7 +122,7 @@ def check_gelu_erf(x):
     y, slope = erf_form(x)
     assert ulps(call(k.gelu_erf_forward, x), y).max() <= 0.51
     got = call(k.gelu_erf_backward, np.ones_like(x), x)
-    assert np.abs(got - slope).max() <= 2.0**-24
+    assert np.abs(got - slope).max() <= 1.001 * 2.0**-24  # half a unit of its largest values, 1 to 1.13
     far = np.abs(x + 0.7517916) > 0.1  # around its zero the slope's error is absolute
     assert ulps(got[far], slope[far]).max() <= 0.51
 

@@ -178,6 +178,7 @@ def test_read_only_empty_and_repeated(rng):
 
 @pytest.mark.parametrize("settings, message", [
     ({"heads": 0}, "heads = 0: expected at least 1"),
+    ({"heads": (2**64 + 2) // 3}, "qkv has 24 columns: expected a positive multiple of"),  # 3 * heads overflows to 2
     ({"heads": 5}, r"qkv has 24 columns: expected a positive multiple of 15 \(3 x 5 heads\)"),
     ({"heads": 2, "bias": np.zeros((2, 4, 5), F)}, r"bias has shape \(2, 4, 5\): expected \(2, 4, 4\)"),
     ({"heads": 2, "mask": np.zeros((2, 4), np.uint8)}, r"mask has shape \(2, 4\): expected \(4, 4\) or \(1, 4\)"),

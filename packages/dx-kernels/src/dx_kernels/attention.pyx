@@ -11,7 +11,7 @@ cdef extern from "table.h" nogil:
 cdef int set_heads(dx_attention *a, str name, Py_ssize_t width, Py_ssize_t parts, Py_ssize_t heads) except -1:
     if heads < 1:
         raise ValueError(f"heads = {heads}: expected at least 1")
-    if width < 1 or width % (parts * heads):
+    if heads > width or width % (parts * heads):
         raise ValueError(f"{name} has {width} columns: expected a positive multiple of {parts * heads} "
                          f"({parts} x {heads} heads)")
     a.heads = heads

@@ -129,3 +129,11 @@ def test_wrong_shapes_are_named():
         k.adamw_step(np.zeros(2, f32), np.zeros(2, f32), np.zeros(3, f32), np.zeros(2, f32), step=1, rate=0.1)
     with pytest.raises(ValueError, match=r"g has shape \(3,\): expected \(2,\)"):
         k.sgd_step(np.zeros(2, f32), np.zeros(3, f32), rate=0.1)
+
+
+def test_lists_of_other_types_are_refused():
+    lists = [[np.ones((2, 2), f32)] for _ in range(4)]
+    lists[1] = [np.ones((2, 2))]
+    with pytest.raises(ValueError, match="format 'd' and shape \\(2, 2\\): expected float32"):
+        k.adamw_steps(*lists, step=1, rate=0.1)
+    assert (lists[0][0] == 1).all()

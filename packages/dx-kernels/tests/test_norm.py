@@ -85,3 +85,11 @@ def test_degree_does_not_show(path, rng):
             results.append(clipped)
     assert same_bits(results[0], (g.astype(np.float64) * k.clip_factor(k.gradient_norm([g]), 1.0)).astype(f32))
     assert same_bits(results[0], results[1]) and same_bits(results[0], results[2])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int32])
+def test_other_types_are_refused(dtype):
+    with pytest.raises(ValueError, match="expected float32"):
+        k.gradient_norm([np.ones((2, 2), f32), np.ones((2, 2), dtype)])
+    with pytest.raises((ValueError, TypeError)):
+        k.clip_gradients([np.ones((2, 4), f32)[:, ::2]], 1.0)

@@ -62,6 +62,8 @@ cdef int shape3(str name, const float[:, :, ::1] a, Py_ssize_t n0, Py_ssize_t n1
 
 cdef object flat(a):
     view = memoryview(a)
+    if view.format != "f":  # a cast would take the bytes of any other type for floats
+        raise ValueError(f"an array of format {view.format!r} and shape {view.shape}: expected float32 ('f')")
     if view.ndim == 1:
         return view
     if view.nbytes == 0:

@@ -10,7 +10,8 @@ import pytest
 from devtools.workspace import COMPILED
 
 X86 = platform.machine() in ("x86_64", "AMD64")
-NO_DOT = {"dx-numerics/functions", "dx-numerics/table", "dx-kernels/activations", "dx-kernels/table"}
+NO_DOT = {"dx-kernels/activations", "dx-kernels/decode", "dx-kernels/posteriors", "dx-kernels/run_loss",
+          "dx-kernels/table", "dx-numerics/functions", "dx-numerics/table"}
 needs_objdump = pytest.mark.skipif(not shutil.which("objdump"), reason="objdump (binutils) is not installed")
 
 

@@ -208,6 +208,9 @@ def test_errors_name_what_is_wrong():
         k.PackedMatrix(x[:, ::2])
     with pytest.raises(ValueError, match="a has strides"):
         k.matmul(x[::-1], np.zeros((5, 5), np.float32), x.copy())
+    with pytest.raises(ValueError, match=r"b has strides .* for shape \(2, 5, 4\)"):
+        k.matmul(np.zeros((2, 4, 5), np.float32), np.zeros((2, 4, 5), np.float32).transpose(0, 2, 1),
+                 np.zeros((2, 4, 4), np.float32))
     with pytest.raises(ValueError, match="transpose_b"):
         k.matmul(x, k.PackedMatrix(x), x.copy(), transpose_b=True)
     with pytest.raises(TypeError, match="b is None"):

@@ -47,7 +47,16 @@ cdef int planes_of(str name, const float[:, :, :] a, const float **address, Py_s
         address[0] = NULL
         stride[0] = a.shape[2]
         return 0
-    rows_of(name, a[0], address, stride)
+    if a.shape[1] == 0 or a.shape[2] == 0:
+        address[0] = NULL
+        stride[0] = a.shape[2]
+        return 0
+    if (a.shape[2] > 1 and a.strides[2] != item) or a.strides[1] % item != 0 or (
+            a.shape[1] > 1 and a.strides[1] < a.shape[2] * item):
+        raise ValueError(f"{name} has strides ({a.strides[0]}, {a.strides[1]}, {a.strides[2]}) bytes for shape "
+                         f"({a.shape[0]}, {a.shape[1]}, {a.shape[2]}): expected contiguous rows that do not overlap")
+    address[0] = &a[0, 0, 0]
+    stride[0] = a.strides[1] // item if a.shape[1] > 1 else a.shape[2]
     if a.strides[0] % item != 0:
         raise ValueError(f"{name} has a first stride of {a.strides[0]} bytes: expected a multiple of {item}")
     if a.shape[0] > 1:
@@ -145,9 +154,9 @@ def matmul(a, b, out, *, bint transpose_a=False, bint transpose_b=False):
     Raises    ValueError: shapes that do not fit, rows that are not contiguous, transpose_b with a PackedMatrix
     Source    numerics.md; bit-equal to dx_kernels.ref.matmul.matmul
     """
-    for name, value in (("a", a), ("b", b), ("out", out)):
-        if value is None:
-            raise TypeError(f"{name} is None: expected a float32 array")
+    if a is None or b is None or out is None:
+        name = "a" if a is None else "b" if b is None else "out"
+        raise TypeError(f"{name} is None: expected a float32 array")
     if isinstance(b, PackedMatrix):
         if transpose_b:
             raise ValueError("transpose_b is set with a PackedMatrix, which carries its own")

@@ -6,6 +6,7 @@
 #include "kernels.h"
 
 #define AMOUNT_FEATURES 17
+#define AMOUNT_REACH 256 /* how far apart two amounts may stand that are compared one by one */
 #define AMOUNT_LIMIT ((int64_t)1 << 62) /* running sums stop here; no amount is as large */
 
 typedef struct {
@@ -112,12 +113,12 @@ DX_INLINE void amount_neighbours(const amounts *a, double line_height)
     for (ptrdiff_t j = 0; j < m; j++) {
         for (ptrdiff_t k = j + 1; k < m && k < j + 5; k++) { /* h .. j k with h = j - k: total, cash, change */
             int64_t difference = v[j] - v[k];
-            for (ptrdiff_t h = 0; difference > 0 && h < j; h++)
+            for (ptrdiff_t h = j > AMOUNT_REACH ? j - AMOUNT_REACH : 0; difference > 0 && h < j; h++)
                 if (v[h] == difference) F(h, 9) = F(j, 10) = F(k, 11) = 1;
         }
         for (ptrdiff_t k = j + 1; k < m && k < j + 8; k++) { /* j k .. h with h = j + k: net, tax, total */
             int64_t sum = v[j] + v[k];
-            for (ptrdiff_t h = k + 1; h < m; h++)
+            for (ptrdiff_t h = k + 1; h < m && h <= k + AMOUNT_REACH; h++)
                 if (v[h] == sum) F(h, 12) = F(j, 13) = F(k, 13) = 1;
         }
         for (ptrdiff_t h = j > 6 ? j - 6 : 0; h < j; h++) { /* a rounded amount soon after the exact one */
@@ -125,7 +126,7 @@ DX_INLINE void amount_neighbours(const amounts *a, double line_height)
             if (v[j] % 5 == 0 && (away == 1 || away == 2)) F(j, 14) = 1;
         }
         int64_t sum = 0;
-        for (ptrdiff_t h = j - 1, terms = 0; h >= 0 && sum <= v[j]; h--) { /* the sum of two or more just above it */
+        for (ptrdiff_t h = j - 1, terms = 0; h >= 0 && h >= j - AMOUNT_REACH && sum <= v[j]; h--) { /* the sum of two or more just above it */
             if (!(__builtin_fabs(a->right[h] - a->right[j]) < 1.2 * line_height)) continue;
             sum += v[h];
             terms++;

@@ -52,6 +52,16 @@ def test_amounts(word, value):
         assert out[0, 40] == np.float32(value / (value + 100) if got[1] else 1)
 
 
+def test_pages_of_very_many_amounts(path, rng):
+    """Beyond 256 amounts the neighbours are no longer all amounts."""
+    texts = [f"{v // 100}.{v % 100:02d}" for v in rng.integers(1, 3000, 700)]
+    box, line = random_boxes(rng, 700)
+    order, row = order_of(box, line, texts)
+    glue = np.zeros(700, np.uint8)
+    got, want = features([texts[i] for i in order], np.ascontiguousarray(box[order]), row, line[order], glue, 9.5)
+    assert same_bits(got, want)
+
+
 def test_total_cash_change():
     """Relations of the amounts of a receipt: 7.00 + 3.00 = 10.00, paid 20.00, change 10.00."""
     texts = ["7.00", "3.00", "Total", "10.00", "Cash", "20.00", "Change", "10.00"]

@@ -67,6 +67,9 @@ def place_features(box, row, line, key, glue, line_height):
     return out
 
 
+REACH = 256  # how far apart two amounts may stand that are compared one by one
+
+
 def amount_features(v, right, line_height):
     """17 features for each of the amounts v > 0 (hundredths, reading order) with right edges."""
     n, f = len(v), np.zeros((len(v), 17))
@@ -81,15 +84,16 @@ def amount_features(v, right, line_height):
         f[j, :9] = [1, v[j] / distinct[-1], rank == 0, min(rank, 5) / 5, min(times[v[j]], 5) / 5, v[j] in sums, part,
                     v[j] % 5 == 0, before[j] == v[j]]
         for k in range(j + 1, min(j + 5, n)):
-            for h in range(j):
+            for h in range(max(0, j - REACH), j):
                 if v[h] == v[j] - v[k]:
                     f[h, 9] = f[j, 10] = f[k, 11] = 1
         for k in range(j + 1, min(j + 8, n)):
-            for h in range(k + 1, n):
+            for h in range(k + 1, min(k + 1 + REACH, n)):
                 if v[h] == v[j] + v[k]:
                     f[h, 12] = f[j, 13] = f[k, 13] = 1
         f[j, 14] = v[j] % 5 == 0 and any(abs(v[j] - u) in (1, 2) for u in v[max(0, j - 6):j])
-        column = [v[h] for h in range(j - 1, -1, -1) if abs(right[h] - right[j]) < 1.2 * line_height]
+        column = [v[h] for h in range(j - 1, max(-1, j - 1 - REACH), -1)
+                  if abs(right[h] - right[j]) < 1.2 * line_height]
         above = 0
         for k, u in enumerate(column):
             above += u

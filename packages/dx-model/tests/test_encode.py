@@ -106,7 +106,7 @@ def test_two_columns_of_text_are_read_one_after_the_other(rng):
     assert [page.texts[i] for i in m.reading_order(page, columns=False)[0]][7] == "10.0"
 
 
-@pytest.mark.parametrize("rows, words, gutter", [(4, 6, 40), (10, 2, 40), (10, 6, 5)])
+@pytest.mark.parametrize("rows, words, gutter", [(9, 6, 40), (10, 3, 40), (10, 6, 5)])
 def test_other_pages_are_not_taken_for_columns(rows, words, gutter):
     page = m.Page("c", 700, 400, prose(rows, words, gutter))
     assert np.array_equal(m.reading_order(page)[0], m.reading_order(page, columns=False)[0])

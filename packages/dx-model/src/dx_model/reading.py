@@ -3,8 +3,9 @@ import numpy as np
 
 from .below import reading_order as order_kernel
 
-COLUMN_ROWS, COLUMN_WORDS = 6, 3  # a column has at least so many rows with so many words
-COLUMN_FILL = 0.6  # of its width is words
+COLUMN_ROWS, COLUMN_WORDS = 10, 4  # a column has at least so many rows with so many words
+COLUMN_FILL = 0.7  # of its width is words
+COLUMN_BALANCE = 0.6  # of the wider column's width is the other's
 GUTTER = 1.5  # line heights
 
 
@@ -98,8 +99,9 @@ def column_blocks(box, order, row):
     """The words (numbers into box) of each block to be read one after the other; list of int32 arrays.
 
     One block unless there is a gutter: a place x with at least COLUMN_ROWS rows that have their only gap of GUTTER line
-    heights there and COLUMN_WORDS words on both sides, where the words of these rows fill COLUMN_FILL of either side.
-    The block of two columns goes from the first of these rows to the last, cut at rows that cross the gutter.
+    heights there and COLUMN_WORDS words on both sides, where the words of these rows fill COLUMN_FILL of either side
+    and the sides are about equally wide (COLUMN_BALANCE): running text, not a table. The block of two columns goes from
+    the first of these rows to the last, cut at rows that cross the gutter.
     """
     counts = np.bincount(row) if len(row) else np.zeros(0, np.int64)
     if np.count_nonzero(counts >= 2 * COLUMN_WORDS) < COLUMN_ROWS:
@@ -125,20 +127,21 @@ def column_blocks(box, order, row):
 
 
 def _is_text(box, rows, x):
-    """Do the words of these rows fill their sides of x?"""
+    """Do the words of these rows fill their sides of x, and are the sides about equally wide?"""
     sides = {True: [], False: []}
     for words in rows:
         for word in words:
             sides[bool(box[word, 2] <= x)].append(box[word])
+    widths = []
     for side in sides.values():
         side = np.array(side)
-        extent = (side[:, 2].max() - side[:, 0].min()) * len(rows)
+        widths.append(side[:, 2].max() - side[:, 0].min())
         filled = 0.0
         for width in (side[:, 2] - side[:, 0]).tolist():
             filled += width
-        if filled < COLUMN_FILL * extent:
+        if filled < COLUMN_FILL * (widths[-1] * len(rows)):
             return False
-    return True
+    return bool(min(widths) >= COLUMN_BALANCE * max(widths))
 
 
 def _blocks(box, rows, x, first, last):

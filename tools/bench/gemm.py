@@ -2,17 +2,14 @@
 
 figures  vs_numpy_*, vs_torch_*: layer shapes with prepacked weights, 1 and 2 threads; linear_gelu_vs_torch_1t: a linear
          layer with bias and GELU (tanh form); share_of_fma_peak_1t: of the rate of fused multiply-adds in registers.
-         Further figures come from the benches named in PARTS
+         softmax_vs_torch_1t, attention_vs_torch_1t, pair_mlp_vs_torch_1t: from the parts beside this file
 rows     part, form (NN, NT, TN as stored; QK, PV with heads), shape (rows x contraction x columns), threads, gflops,
          share_of_peak, vs_numpy, vs_torch (their time / ours)
 """
-import importlib
-import importlib.util
-
 import dx_kernels
 import numpy as np
 
-from . import geomean, interleave, machine_notes, peer, progress, threads
+from . import _gemm_attention, _gemm_softmax, geomean, interleave, machine_notes, pair_mlp, peer, progress, threads
 
 PEERS = ("torch",)
 
@@ -30,11 +27,6 @@ HEADS = {
     "PV": [(64, 64, 32), (256, 256, 32), (512, 512, 32), (64, 64, 64), (512, 512, 64)],
 }
 GELU = [(64, 192, 768), (512, 192, 768), (512, 256, 1024)]
-
-# Benches beside this one that are part of it: name → the figures taken from them.
-PARTS = {"pair_mlp": ["pair_mlp_vs_torch_1t"], "softmax": ["softmax_vs_torch_1t"],
-         "attention": ["attention_vs_torch_1t"]}
-
 
 def random(*shape):
     return np.random.default_rng(7).standard_normal(shape, np.float32)
@@ -116,13 +108,12 @@ def run(quick):
         rows += layers
         if activation == "gelu_tanh":
             figures["linear_gelu_vs_torch_1t"] = geomean([row["vs_torch"] for row in layers])
-    for part, names in PARTS.items():
-        figures |= dict.fromkeys(names)
-        if importlib.util.find_spec(f"{__package__}.{part}") is None:
-            notes.append(f"{', '.join(names)}: there is no bench {part}")
-            continue
-        answer = importlib.import_module(f"{__package__}.{part}").run(quick)
-        figures |= {name: answer["figures"].get(name) for name in names}
-        rows += [{"part": part} | row for row in answer["rows"]]
-        notes += [f"{part}: {note}" for note in answer["notes"] if note not in notes]
+    for part in (_gemm_softmax, _gemm_attention):
+        more, part_rows, part_notes = part.rows(torch, quick)
+        figures |= more
+        rows += part_rows
+        notes += part_notes
+    pairs = pair_mlp.run(quick)
+    figures["pair_mlp_vs_torch_1t"] = pairs["figures"]["pair_mlp_vs_torch_1t"]
+    rows += [{"part": "pair_mlp"} | row for row in pairs["rows"]]
     return {"figures": figures, "rows": rows, "notes": notes}

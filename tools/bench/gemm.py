@@ -91,8 +91,6 @@ def linear(torch, activation, shape, quick):
 
 def run(quick):
     torch = peer("torch")
-    if torch:
-        torch.set_grad_enabled(False)
     figures, rows, notes = {}, [], machine_notes()
     for n_threads in (1, 2):
         layers = [product(torch, "NN", shape, n_threads, quick) for shape in (LAYERS[:2] if quick else LAYERS)]

@@ -87,9 +87,29 @@ def modules(package, names, **settings):
 # --- end of shared build rules ---
 from importlib.util import find_spec  # noqa: E402
 
-FAMILIES = [
-    "activations", "adamw", "attention", "char_conv", "cross_entropy", "decode", "embedding", "layer_norm", "linear",
-    "matmul", "norm", "pair_mlp", "pairs", "pointer", "posteriors", "reading", "run_loss", "softmax", "text", "words",
+FAMILIES = [  # one a line, so that additions do not collide
+    "activations",
+    "adamw",
+    "attention",
+    "char_conv",
+    "cross_entropy",
+    "decode",
+    "embedding",
+    "encoder",
+    "layer_norm",
+    "linear",
+    "matmul",
+    "norm",
+    "pair_bias",
+    "pair_mlp",
+    "pairs",
+    "pointer",
+    "posteriors",
+    "reading",
+    "run_loss",
+    "softmax",
+    "text",
+    "words",
 ]
 BELOW = Path(find_spec("dx_numerics").submodule_search_locations[0])  # not imported: only its files are needed
 HEADERS = [str(p) for p in sorted([*Path("csrc").glob("*.h"), *BELOW.glob("*.pxd"), *BELOW.glob("include/*/*.h")])]

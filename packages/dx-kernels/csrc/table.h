@@ -13,12 +13,14 @@
 #include "cross_entropy.h"
 #include "decode.h"
 #include "embedding.h"
+#include "encoder.h"
 #include "gemm.h"
 #include "layer_norm.h"
 #include "linear.h"
 #include "norm.h"
-#include "pair_mlp.h"
 #include "pairs.h"
+#include "pair_bias.h"
+#include "pair_mlp.h"
 #include "posteriors.h"
 #include "reading.h"
 #include "run_loss.h"
@@ -34,11 +36,13 @@
     DX_CROSS_ENTROPY(F) \
     DX_DECODE(F) \
     DX_EMBEDDING(F) \
+    DX_ENCODER(F) \
     DX_GEMM(F) \
     DX_LAYER_NORM(F) \
     DX_LINEAR(F) \
     DX_NORM(F) \
     DX_PAIR_FEATURES(F) \
+    DX_PAIR_BIAS(F) \
     DX_PAIR_MLP(F) \
     DX_POSTERIORS(F) \
     DX_READING_ORDER(F) \

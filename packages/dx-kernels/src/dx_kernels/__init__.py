@@ -38,6 +38,10 @@ from .decode import tags_of_runs as tags_of_runs
 from .embedding import embedding_backward as embedding_backward
 from .embedding import embedding_forward as embedding_forward
 from .embedding import embedding_sum_forward as embedding_sum_forward
+from .encoder import EncoderWeights as EncoderWeights
+from .encoder import encoder_backward as encoder_backward
+from .encoder import encoder_forward as encoder_forward
+from .encoder import encoder_saved_floats as encoder_saved_floats
 from .layer_norm import layer_norm_backward as layer_norm_backward
 from .layer_norm import layer_norm_forward as layer_norm_forward
 from .linear import linear_backward as linear_backward
@@ -49,6 +53,7 @@ from .norm import clip_factor as clip_factor
 from .norm import clip_gradients as clip_gradients
 from .norm import gradient_norm as gradient_norm
 from .norm import squared_norm as squared_norm
+from .pair_bias import pair_bias_forward as pair_bias_forward
 from .pair_mlp import pair_mlp_backward as pair_mlp_backward
 from .pair_mlp import pair_mlp_forward as pair_mlp_forward
 from .pairs import PAIR_FEATURE_COUNT as PAIR_FEATURE_COUNT

@@ -87,6 +87,19 @@ def positions(const double[:, ::1] relative not None, int[:, ::1] position not N
             fp_leave(saved)
 
 
+cdef int check_places(const double[:, ::1] real, const int[:, ::1] whole) except -1:
+    """ValueError unless the two have the shapes that page_geometry gives and rows that differences cannot overflow."""
+    cdef Py_ssize_t n = real.shape[1], i
+    if real.shape[0] != DX_PAIR_REALS:
+        raise ValueError(f"real has shape ({real.shape[0]}, {n}): expected ({DX_PAIR_REALS}, n)")
+    if whole.shape[0] != DX_PAIR_WHOLES or whole.shape[1] != n:
+        raise ValueError(f"whole has shape ({whole.shape[0]}, {whole.shape[1]}): expected ({DX_PAIR_WHOLES}, {n})")
+    for i in range(n):
+        if whole[0, i] < 0 or whole[0, i] > 16777216:
+            raise ValueError(f"whole[0, {i}] = {whole[0, i]}: expected a row of the page, 0 to 2^24")
+    return 0
+
+
 def pair_features(const double[:, ::1] real not None, const int[:, ::1] whole not None, float[:, :, ::1] out not None,
                   *, Py_ssize_t i0=0):
     """out[f, i - i0, j] := feature f of the pair (word i, word j), for the rows i0 .. i0 + out.shape[1] - 1.
@@ -98,22 +111,16 @@ def pair_features(const double[:, ::1] real not None, const int[:, ::1] whole no
     Raises    ValueError: a shape that does not fit, rows outside 0..n-1, a page row outside 0..2^24
     Source    ours (docs/numerics.md, section 17); bit-equal to dx_kernels.ref.pairs.pair_features
     """
-    cdef Py_ssize_t n = real.shape[1], rows = out.shape[1], i
+    cdef Py_ssize_t n = real.shape[1], rows = out.shape[1]
     cdef const pair_features_table *t = <const pair_features_table *>table()
     cdef unsigned long long saved
     cdef int status
-    if real.shape[0] != DX_PAIR_REALS:
-        raise ValueError(f"real has shape ({real.shape[0]}, {n}): expected ({DX_PAIR_REALS}, n)")
-    if whole.shape[0] != DX_PAIR_WHOLES or whole.shape[1] != n:
-        raise ValueError(f"whole has shape ({whole.shape[0]}, {whole.shape[1]}): expected ({DX_PAIR_WHOLES}, {n})")
+    check_places(real, whole)
     if out.shape[0] != DX_PAIR_FEATURE_COUNT or out.shape[2] != n:
         raise ValueError(f"out has shape ({out.shape[0]}, {rows}, {out.shape[2]}): expected "
                          f"({DX_PAIR_FEATURE_COUNT}, rows, {n})")
     if i0 < 0 or i0 + rows > n:
         raise ValueError(f"i0 = {i0} with {rows} rows: expected rows within 0 to {n - 1}")
-    for i in range(n):
-        if whole[0, i] < 0 or whole[0, i] > 16777216:
-            raise ValueError(f"whole[0, {i}] = {whole[0, i]}: expected a row of the page, 0 to 2^24")
     cdef float *po = out3(out)
     if n and rows:
         with nogil:

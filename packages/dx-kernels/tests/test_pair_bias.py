@@ -1,0 +1,41 @@
+import dx_kernels as k
+import numpy as np
+import pytest
+from conftest import same_bits
+from dx_kernels.ref import pair_bias as ref
+from test_pairs import geometry, page
+
+
+def weights(rng, units, heads):
+    return [rng.standard_normal(shape).astype(np.float32) for shape in ((units, 20), (units,), (heads, units), (heads,))]
+
+
+@pytest.mark.parametrize("n, units, heads", [(0, 4, 2), (1, 1, 1), (5, 16, 2), (17, 32, 4), (61, 8, 3), (300, 32, 4)])
+def test_bits_equal_the_two_kernels_and_the_reference(path, rng, n, units, heads):
+    _, real, whole, _ = geometry(*page(rng, n))
+    w = weights(rng, units, heads)
+    features, want = np.empty((20, n, n), np.float32), np.empty((heads, n, n), np.float32)
+    k.pair_features(real, whole, features)
+    k.pair_mlp_forward(features.reshape(20, n * n), *w, want.reshape(heads, n * n))
+    for degree in (1, 2, 3):
+        with k.degree(degree):
+            out = np.full((heads, n, n), np.nan, np.float32)
+            k.pair_bias_forward(real, whole, *w, out)
+            assert same_bits(out, want)
+    if n <= 61:
+        assert same_bits(want, ref.pair_bias_forward(real, whole, *w))
+
+
+def test_errors(rng):
+    _, real, whole, _ = geometry(*page(rng, 3))
+    w = weights(rng, 4, 2)
+    out = np.empty((2, 3, 3), np.float32)
+    with pytest.raises(ValueError, match=r"weight1 has shape \(4, 19\): expected \(4, 20\)"):
+        k.pair_bias_forward(real, whole, w[0][:, :19].copy(), *w[1:], out)
+    with pytest.raises(ValueError, match=r"out has shape \(2, 3, 2\): expected \(2, 3, 3\)"):
+        k.pair_bias_forward(real, whole, *w, out[:, :, :2].copy())
+    with pytest.raises(ValueError, match=r"whole has shape \(2, 3\): expected \(3, 3\)"):
+        k.pair_bias_forward(real, whole[:2].copy(), *w, out)
+    whole[0, 1] = -1
+    with pytest.raises(ValueError, match=r"whole\[0, 1\] = -1"):
+        k.pair_bias_forward(real, whole, *w, out)

@@ -165,13 +165,11 @@ int DX_FN(layer_norm_backward)(int degree, ptrdiff_t rows, ptrdiff_t d, const fl
     job a = {.rows = rows, .d = d, .dy = dy, .xhat_in = xhat, .inv_in = inv, .weight = weight, .dx = dx,
              .dweight = dweight, .dbias = dbias};
     dx_mark mark = dx_scratch_mark();
-    if (dx) {
-        if (!(a.scratch = dx_scratch(sizeof(float) * (size_t)(degree * d)))) return DX_NO_MEMORY;
-        dx_rt.parallel(backward_rows, &a, rows, dx_grain(rows, 8.0 * (double)d, degree), degree);
-    }
+    if (dx && !(a.scratch = dx_scratch(sizeof(float) * (size_t)(degree * d)))) return DX_NO_MEMORY;
     ptrdiff_t width = COLUMN_VECTORS * DX_VL, blocks = (d + width - 1) / width;
-    if (dweight || dbias)
+    if (dweight || dbias) /* before dx, which may be dy */
         dx_rt.parallel(column_sums, &a, blocks, dx_grain(blocks, 4.0 * (double)(width * rows), degree), degree);
+    if (dx) dx_rt.parallel(backward_rows, &a, rows, dx_grain(rows, 8.0 * (double)d, degree), degree);
     dx_scratch_release(mark);
     return DX_OK;
 }

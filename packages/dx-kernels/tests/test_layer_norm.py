@@ -149,3 +149,14 @@ def test_wrong_shapes_are_named():
         k.layer_norm_forward(x, np.zeros(2, np.float32), None, x.copy())
     with pytest.raises(ValueError, match="eps = nan"):
         k.layer_norm_forward(x, None, None, x.copy(), eps=float("nan"))
+
+
+def test_dx_may_be_dy(path, rng):
+    x, dy = rng.standard_normal((2, 9, 40)).astype(np.float32)
+    w = rng.standard_normal(40).astype(np.float32)
+    _, xhat, inv = forward(x, w, None)
+    separate, in_place = np.empty_like(dy), dy.copy()
+    sums = np.empty((4, 40), np.float32)
+    k.layer_norm_backward(dy, xhat, inv, w, separate, sums[0], sums[1])
+    k.layer_norm_backward(in_place, xhat, inv, w, in_place, sums[2], sums[3])
+    assert same_bits(separate, in_place) and same_bits(sums[:2], sums[2:])

@@ -1,5 +1,5 @@
 """The running stream of examples: an endless sequence of epoch permutations, cut into full batches."""
-from .below import permutation
+from .below import epoch_permutation
 
 
 class ExampleStream:
@@ -20,7 +20,7 @@ class ExampleStream:
         """(epoch, index of the example) at a position of the stream."""
         epoch, place = divmod(position, self.count)
         if epoch != self._epoch:
-            self._epoch, self._order = epoch, permutation(self.count, (self.seed << 32) ^ epoch)
+            self._epoch, self._order = epoch, epoch_permutation(self.seed, epoch, self.count)
         return epoch, int(self._order[place])
 
     def step(self, step: int) -> list[tuple[int, int]]:

@@ -4,6 +4,8 @@ import json
 import math
 from dataclasses import dataclass, field
 
+from ..encode import Encoding
+
 MAX_CLASSES = 60
 
 
@@ -22,7 +24,8 @@ class DocExtractConfig:
     position_buckets : rows of each of the four position tables
     word_features, pair_features, pair_hidden : feature counts and the width of the pair MLP
     relation_size : numbers a word gives for each of the two pointer heads (items, key-value)
-    max_words : words a window holds at most
+    max_words : rows a window holds at most
+    cut, keep_file_order, columns : how a page becomes rows (dx_model.Encoding)
     layer_norm_eps : added to the variance, as binary32
     feature_version : version of the feature kernels the weights were trained with
     """
@@ -44,6 +47,9 @@ class DocExtractConfig:
     pair_hidden: int = 32
     relation_size: int = 32
     max_words: int = 512
+    cut: bool = True
+    keep_file_order: bool = False
+    columns: bool = True
     layer_norm_eps: float = 1e-5
     hidden_act: str = "gelu_tanh"
     feature_version: int = 1
@@ -75,6 +81,11 @@ class DocExtractConfig:
     @property
     def head_size(self) -> int:
         return self.hidden_size // self.num_attention_heads
+
+    def encoding(self) -> Encoding:
+        """How pages become this model's arrays."""
+        return Encoding(max_chars=self.max_chars, position_size=self.position_buckets, cut=self.cut,
+                        keep_file_order=self.keep_file_order, columns=self.columns)
 
     @property
     def num_tags(self) -> int:

@@ -18,8 +18,8 @@ from ..below import (
     linear_backward,
     linear_forward,
     pair_bias_forward,
+    pair_features,
     pair_mlp_backward,
-    pair_mlp_forward,
     pointer_backward,
     pointer_forward,
 )
@@ -102,31 +102,29 @@ class DocExtract:
         p, c = self.parameters, self.config
         n, d, eps = len(page.features), c.hidden_size, c.layer_norm_eps
         self._check(page)
-        words = len(page.chars)
+        words = len(page.characters)
         pooled = space.take("pooled", (words, c.char_channels))
         argmax = None if saved is None else space.take("argmax", (words, c.char_channels), np.int32)
-        char_conv_forward(p["char_emb.weight"], page.chars, p["char_conv.weight"], p["char_conv.bias"], pooled, argmax)
+        char_conv_forward(p["char_emb.weight"], page.characters, p["char_conv.weight"], p["char_conv.bias"], pooled, argmax)
         projected = space.take("projected", (words, d))
         linear_forward(pooled, self._packed["char_proj"], p["char_proj.bias"], projected)
         x = space.take("x", (n, d))
         linear_forward(page.features, self._packed["feat_proj"], p["feat_proj.bias"], x)
         tables = [projected] + [p[f"{name}.weight"] for name in POSITION_TABLES]
-        embedding_sum_forward(tables, page.table_ids, x, x)
+        ids = space.take("ids", (len(tables), n), np.int32)
+        ids[0], ids[1:] = page.inverse, page.position
+        embedding_sum_forward(tables, ids, x, x)
         bias = space.take("bias", (c.num_attention_heads, n, n))
+        self.pair_bias(page, bias)
         if saved is None:
             layer_norm_forward(x, p["emb_ln.weight"], p["emb_ln.bias"], x, eps=eps)
-            page.pair_bias(self._pair_weights(), bias)
             encoder_forward(self.encoder, x, bias)
             layer_norm_forward(x, p["final_ln.weight"], p["final_ln.bias"], x, eps=eps)
             return x
         keep = saved
-        keep.update(pooled=pooled, argmax=argmax, bias=bias)
+        keep.update(pooled=pooled, argmax=argmax, bias=bias, ids=ids)
         keep["emb_xhat"], keep["emb_inv"] = space.take("emb_xhat", (n, d)), space.take("emb_inv", (n,))
         layer_norm_forward(x, p["emb_ln.weight"], p["emb_ln.bias"], x, keep["emb_xhat"], keep["emb_inv"], eps=eps)
-        keep["pairs"] = page.pair_features(space.take("pairs", (c.pair_features, n, n)))
-        keep["hidden"] = space.take("pair_hidden", (c.pair_hidden, n * n))
-        pair_mlp_forward(keep["pairs"].reshape(c.pair_features, n * n), *self._pair_weights(),
-                         bias.reshape(c.num_attention_heads, n * n), keep["hidden"])
         keep["encoder"] = space.take("encoder", (encoder_saved_floats(self.encoder, n),))
         encoder_forward(self.encoder, x, bias, keep["encoder"])
         keep["xhat"], keep["inv"] = space.take("final_xhat", (n, d)), space.take("final_inv", (n,))
@@ -134,14 +132,20 @@ class DocExtract:
         keep["f"] = x
         return x
 
-    def _pair_weights(self):
+    def pair_bias(self, page, out: np.ndarray) -> None:
+        """Attention bias (heads, n, n) of a page's pairs of words."""
         p = self.parameters
-        return p["pair1.weight"], p["pair1.bias"], p["pair2.weight"], p["pair2.bias"]
+        pair_bias_forward(page.real, page.whole, p["pair1.weight"], p["pair1.bias"], p["pair2.weight"], p["pair2.bias"],
+                          out)
+
+    def pair_features(self, page, out: np.ndarray) -> None:
+        """Pair features (P, n, n) of a page, which only backward needs."""
+        pair_features(page.real, page.whole, out)
 
     def _check(self, page) -> None:
         c = self.config
         for name, got, want in (("word features", page.features.shape[1], c.word_features),
-                                ("characters a word", page.chars.shape[1], c.max_chars)):
+                                ("characters a word", page.characters.shape[1], c.max_chars)):
             if got != want:
                 raise ValueError(f"the page has {got} {name}: expected {want}, as the model")
         if len(page.features) > c.max_words:
@@ -198,20 +202,22 @@ class DocExtract:
                   for i in range(c.num_hidden_layers)]
         dbias = space.take("dbias", a["bias"].shape)
         encoder_backward(self.encoder, a["encoder"], dx, blocks, a["bias"], dbias)
-        pairs = n * n
-        pair_mlp_backward(dbias.reshape(-1, pairs), a["pairs"].reshape(-1, pairs), a["hidden"], p["pair2.weight"],
-                          g["pair1.weight"], g["pair1.bias"], g["pair2.weight"], g["pair2.bias"])
+        pairs = space.take("pairs", (c.pair_features, n, n))
+        self.pair_features(page, pairs)
+        pair_mlp_backward(dbias.reshape(c.num_attention_heads, n * n), pairs.reshape(c.pair_features, n * n), None,
+                          p["pair1.weight"], p["pair1.bias"], p["pair2.weight"], g["pair1.weight"], g["pair1.bias"],
+                          g["pair2.weight"], g["pair2.bias"])
         layer_norm_backward(dx, a["emb_xhat"], a["emb_inv"], p["emb_ln.weight"], dx, g["emb_ln.weight"], g["emb_ln.bias"])
         for row, name in enumerate(POSITION_TABLES, start=1):
-            embedding_backward(dx, page.table_ids[row], g[f"{name}.weight"])
+            embedding_backward(dx, a["ids"][row], g[f"{name}.weight"])
         linear_backward(dx, page.features, None, None, g["feat_proj.weight"], g["feat_proj.bias"])
-        words = len(page.chars)
+        words = len(page.characters)
         dprojected = space.take("dprojected", (words, d))
-        embedding_backward(dx, page.table_ids[0], dprojected)
+        embedding_backward(dx, a["ids"][0], dprojected)
         dpooled = space.take("dpooled", (words, c.char_channels))
         linear_backward(dprojected, a["pooled"], p["char_proj.weight"], dpooled, g["char_proj.weight"],
                         g["char_proj.bias"])
-        char_conv_backward(dpooled, a["pooled"], a["argmax"], p["char_emb.weight"], page.chars, p["char_conv.weight"],
+        char_conv_backward(dpooled, a["pooled"], a["argmax"], p["char_emb.weight"], page.characters, p["char_conv.weight"],
                            g["char_emb.weight"], g["char_conv.weight"], g["char_conv.bias"])
 
     def _backward_heads(self, saved: Saved, douts: Outputs, g: Gradients) -> np.ndarray:

@@ -1,10 +1,11 @@
-"""Writes fixtures/docextract_backward.safetensors: PyTorch's activations, losses and gradients of a small docextract model.
+"""Writes fixtures/docextract_backward.safetensors: PyTorch's activations, losses and gradients of a small docextract
+model.
 
     python tools/parity/docextract_backward.py           (needs torch==2.13.0, the dx packages and safetensors)
 
-The model has generic random weights (seed 7), the page and its targets come from seed 31, every loss is on. Everything
-is computed in float32 and in float64 from the same float32 inputs. For every tensor the fixture holds an allowance
-atol + rtol * |ref| against the float64 reference: rtol = c and atol = c * RMS(ref) with one c for all tensors, such that
+The model has generic random weights (seed 7), the page and its targets come from seed 31, every loss is on. All is
+computed in float32 and in float64 from the same float32 inputs. For every tensor the fixture holds an allowance
+atol + rtol * |ref| against the float64 reference: rtol = c and atol = c * RMS(ref), one c for all tensors, such that
 PyTorch's own float32 run uses at most a tenth of it (a tenth in its worst tensor).
 """
 from pathlib import Path
@@ -50,7 +51,10 @@ def random_page(rng):
             "features": rng.standard_normal((WORDS, CONFIG.word_features)).astype(np.float32),
             "positions": rng.integers(0, CONFIG.position_buckets, (WORDS, 4)),
             "pairs": rng.standard_normal((CONFIG.pair_features, WORDS, WORDS)).astype(np.float32)}
-    some = lambda high: np.where(rng.random(WORDS) < 0.2, -1, rng.integers(0, high, WORDS))
+
+    def some(high):
+        return np.where(rng.random(WORDS) < 0.2, -1, rng.integers(0, high, WORDS))
+
     targets = {"tag": some(CONFIG.num_tags), "role": some(CONFIG.num_role_tags), "doc": np.array(1),
                "item": some(WORDS), "key_value": some(WORDS)}
     return page, targets
@@ -59,7 +63,8 @@ def random_page(rng):
 def run(weights, page, targets, dtype):
     """name → array: activations ("act/…"), logits ("out/…"), losses ("loss/…"), gradients ("grad/…")."""
     twin = Twin(CONFIG).to(dtype).load(weights)
-    tensors = {k: torch.from_numpy(v).to(dtype) if v.dtype == np.float32 else torch.from_numpy(v) for k, v in page.items()}
+    tensors = {k: torch.from_numpy(v) for k, v in page.items()}
+    tensors = {k: v.to(dtype) if v.dtype == torch.float32 else v for k, v in tensors.items()}
     kept, counts = {}, {}
 
     def keep(name, x):
@@ -70,7 +75,8 @@ def run(weights, page, targets, dtype):
     out = twin(tensors, keep)
     tag_weights = torch.full((CONFIG.num_tags,), FIELD_WEIGHT)
     tag_weights[0] = 1.0
-    total, terms = loss(out, {k: torch.from_numpy(np.asarray(v)) for k, v in targets.items()}, LOSS_WEIGHTS, tag_weights)
+    given = {k: torch.from_numpy(np.asarray(v)) for k, v in targets.items()}
+    total, terms = loss(out, given, LOSS_WEIGHTS, tag_weights)
     total.backward()
     result = {f"out/{k}": v for k, v in out.items()} | {f"act/{k}": v for k, v in kept.items()}
     result |= {f"dact/{k}": v.grad for k, v in kept.items()} | {f"loss/{k}": v for k, v in terms.items()}
@@ -97,7 +103,8 @@ def main():
     meta = {"config": CONFIG.to_json(), "loss_weights": LOSS_WEIGHTS, "field_weight": FIELD_WEIGHT,
             "torch": torch.__version__}
     save_file(tensors, OUT, metadata={"fixture": canonical(meta).decode()})
-    print(OUT.name, len(f64), "tensors,", sum(w.size for w in weights.values()), "weights,", OUT.stat().st_size, "bytes")
+    count = sum(w.size for w in weights.values())
+    print(OUT.name, len(f64), "tensors,", count, "weights,", OUT.stat().st_size, "bytes")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ from test_pairs import geometry, page
 
 
 def weights(rng, units, heads):
-    return [rng.standard_normal(shape).astype(np.float32) for shape in ((units, 20), (units,), (heads, units), (heads,))]
+    shapes = ((units, 20), (units,), (heads, units), (heads,))
+    return [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
 
 
 @pytest.mark.parametrize("n, units, heads", [(0, 4, 2), (1, 1, 1), (5, 16, 2), (17, 32, 4), (61, 8, 3), (300, 32, 4)])

@@ -7,8 +7,7 @@ import dx_model
 import numpy as np
 import pytest
 import reference_model
-from dx_model.docextract import (DocExtract, DocExtractConfig, Gradients, Losses, Parameters, Targets, Workspace,
-                                 initial_parameters)
+from dx_model.docextract import DocExtract, DocExtractConfig, Gradients, Losses, Parameters, Targets, Workspace
 
 FIXTURE = Path(__file__).resolve().parents[3] / "fixtures" / "docextract_backward.safetensors"
 
@@ -85,7 +84,7 @@ def test_central_differences(fixture):
     for chosen in [dict(fixture.weights)] + [{name: 1.0} for name in fixture.weights]:
         got = run(fixture, chosen)
 
-        def loss():
+        def loss(chosen=chosen):
             return reference_model.loss(fixture.config, weights, page, targets, chosen, fixture.field_weight)
 
         assert abs(loss() - got["loss/total"][0]) < 1e-5

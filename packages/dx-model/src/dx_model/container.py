@@ -82,8 +82,8 @@ def _check_layout(path: Path, header: dict, start: int, size: int) -> dict[str, 
         for n in shape:
             count *= n
         if end - begin != 4 * count or start + end > size:
-            raise ModelFileError(f"{path}: tensor {name} of shape {tuple(shape)} at bytes {begin} to {end} does not fit "
-                                 f"a file of {size} bytes: cut short?")
+            raise ModelFileError(f"{path}: tensor {name} of shape {tuple(shape)} at bytes {begin} to {end} does not "
+                                 f"fit a file of {size} bytes: cut short?")
         spans[name] = (tuple(shape), start + begin, start + end)
     at = start
     for name, (_, begin, end) in sorted(spans.items(), key=lambda item: item[1][1:]):

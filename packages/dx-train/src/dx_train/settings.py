@@ -60,7 +60,8 @@ class TrainSettings:
             if spec.type is int and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
                 raise ValueError(f"{spec.name} = {value!r}: expected a whole number of at least 0")
             if spec.type is float:
-                if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
+                number = isinstance(value, (int, float)) and not isinstance(value, bool)
+                if not number or not math.isfinite(value) or value < 0:
                     raise ValueError(f"{spec.name} = {value!r}: expected a finite number of at least 0")
                 object.__setattr__(self, spec.name, float(value))
         self._check()

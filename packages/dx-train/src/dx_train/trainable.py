@@ -66,8 +66,9 @@ def trainable_set(parameters: Parameters, active_losses, backbone_scale: float) 
             wanted = backbone_scale > 0 and (parameters.config.num_hidden_layers > 0 or not part.startswith("pair"))
         if wanted:
             specs.append(spec)
-    return TrainableSet(tuple(s.name for s in specs), tuple(1.0 if s.group == "head" else backbone_scale for s in specs),
-                        tuple(s.decay for s in specs), frozen_digest(parameters, [s.name for s in specs]))
+    scales = tuple(1.0 if s.group == "head" else backbone_scale for s in specs)
+    return TrainableSet(tuple(s.name for s in specs), scales, tuple(s.decay for s in specs),
+                        frozen_digest(parameters, [s.name for s in specs]))
 
 
 def named_set(parameters: Parameters, scales: dict[str, float]) -> TrainableSet:

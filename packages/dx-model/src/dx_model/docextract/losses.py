@@ -107,7 +107,8 @@ class Losses:
         count = len(targets.run_fields)
         losses = np.empty(count)
         inner = 1.0 if scale is None or not count else scale / count
-        return LossPart(*run_loss(logits, self.repeated, targets.run_fields, targets.run_places, losses, out, scale=inner))
+        return LossPart(*run_loss(logits, self.repeated, targets.run_fields, targets.run_places, losses, out,
+                                  scale=inner))
 
     def total(self, parts: dict[str, LossPart]) -> float:
         """Weighted sum of the terms of one example, in the order of TERMS, in binary64."""

@@ -105,7 +105,8 @@ class DocExtract:
         words = len(page.characters)
         pooled = space.take("pooled", (words, c.char_channels))
         argmax = None if saved is None else space.take("argmax", (words, c.char_channels), np.int32)
-        char_conv_forward(p["char_emb.weight"], page.characters, p["char_conv.weight"], p["char_conv.bias"], pooled, argmax)
+        char_conv_forward(p["char_emb.weight"], page.characters, p["char_conv.weight"], p["char_conv.bias"], pooled,
+                          argmax)
         projected = space.take("projected", (words, d))
         linear_forward(pooled, self._packed["char_proj"], p["char_proj.bias"], projected)
         x = space.take("x", (n, d))
@@ -197,7 +198,8 @@ class DocExtract:
         if not backbone:
             return
         dx = space.take("dx", (n, d))
-        layer_norm_backward(df, a["xhat"], a["inv"], p["final_ln.weight"], dx, g["final_ln.weight"], g["final_ln.bias"])
+        layer_norm_backward(df, a["xhat"], a["inv"], p["final_ln.weight"], dx, g["final_ln.weight"],
+                            g["final_ln.bias"])
         blocks = [[g[f"blocks.{i}.{part}.{kind}"] for part in BLOCK_PARTS for kind in ("weight", "bias")]
                   for i in range(c.num_hidden_layers)]
         dbias = space.take("dbias", a["bias"].shape)
@@ -207,7 +209,8 @@ class DocExtract:
         pair_mlp_backward(dbias.reshape(c.num_attention_heads, n * n), pairs.reshape(c.pair_features, n * n), None,
                           p["pair1.weight"], p["pair1.bias"], p["pair2.weight"], g["pair1.weight"], g["pair1.bias"],
                           g["pair2.weight"], g["pair2.bias"])
-        layer_norm_backward(dx, a["emb_xhat"], a["emb_inv"], p["emb_ln.weight"], dx, g["emb_ln.weight"], g["emb_ln.bias"])
+        layer_norm_backward(dx, a["emb_xhat"], a["emb_inv"], p["emb_ln.weight"], dx, g["emb_ln.weight"],
+                            g["emb_ln.bias"])
         for row, name in enumerate(POSITION_TABLES, start=1):
             embedding_backward(dx, a["ids"][row], g[f"{name}.weight"])
         linear_backward(dx, page.features, None, None, g["feat_proj.weight"], g["feat_proj.bias"])
@@ -217,8 +220,8 @@ class DocExtract:
         dpooled = space.take("dpooled", (words, c.char_channels))
         linear_backward(dprojected, a["pooled"], p["char_proj.weight"], dpooled, g["char_proj.weight"],
                         g["char_proj.bias"])
-        char_conv_backward(dpooled, a["pooled"], a["argmax"], p["char_emb.weight"], page.characters, p["char_conv.weight"],
-                           g["char_emb.weight"], g["char_conv.weight"], g["char_conv.bias"])
+        char_conv_backward(dpooled, a["pooled"], a["argmax"], p["char_emb.weight"], page.characters,
+                           p["char_conv.weight"], g["char_emb.weight"], g["char_conv.weight"], g["char_conv.bias"])
 
     def _backward_heads(self, saved: Saved, douts: Outputs, g: Gradients) -> np.ndarray:
         """Gradient of final_ln's output: the heads' parts added in the order tag, role, doc, rel_q, rel_k."""

@@ -101,7 +101,6 @@ def run(quick):
             share = figures["share_of_fma_peak_1t"] = geomean([row["share_of_peak"] for row in layers])
             notes += [f"{name} reaches {share / figures[f'vs_{name}_1t']:.2f} of the FMA peak at layer shapes, 1 thread"
                       for name in ("numpy", "torch") if figures[f"vs_{name}_1t"]]
-            notes.append("torch's MKL runs its AVX2 code on CPUs that are not Intel's: at most half of an AVX-512 peak")
         rows += [product(torch, form, shape, n_threads, quick) for form, shapes in (PLAIN | HEADS).items()
                  for shape in (shapes[:1] if quick else shapes)]
     for activation in ("gelu_tanh", "gelu_erf", "relu"):

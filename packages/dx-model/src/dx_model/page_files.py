@@ -9,7 +9,7 @@ from .files import write_atomic
 from .pages import Document, Page, PageError, Word, is_number, repair_words, take_extra
 
 _PAGE_KEYS = ("id", "width", "height", "words", "rotation", "document", "number")
-_WORD_KEYS = ("text", "box", "line")
+_WORD_KEYS = frozenset(("text", "box", "line"))
 
 
 def read_documents(path, *, repair=False):
@@ -85,15 +85,20 @@ def document_from_json(value, *, repair=False):
     pages = []
     for number, (size, indices) in enumerate(zip(sizes, members)):
         page = {"id": f"{name}/{number}", "width": size[0], "height": size[1], "document": name, "number": number,
-                "words": [{k: v for k, v in words[i].items() if k != "page"} for i in indices]}
+                "words": [words[i] for i in indices]}
         place = {old: new for new, old in enumerate(indices)}
-        pages.append(page_from_json({**page, **_checked_extra(own, place, len(words), name)}, repair=repair))
+        page |= _checked_extra(own, place, len(words), name)
+        pages.append(_page(page, repair, _WORD_KEYS | {"page"}))
     extra = {k: v for k, v in value.items() if k not in ("id", "words", "pages") and k not in own}
     return Document(name, tuple(pages), extra)
 
 
 def page_from_json(value, *, repair=False):
     """A Page from one JSON object; PageError as read_documents."""
+    return _page(value, repair, _WORD_KEYS)
+
+
+def _page(value, repair, word_keys):
     if not isinstance(value, dict):
         raise PageError(f"{_short(value)}: expected an object with id, width, height, words")
     name = value.get("id")
@@ -102,7 +107,7 @@ def page_from_json(value, *, repair=False):
             raise PageError(f"page {_short(name)}: {key} is missing" if key != "id" else "id is missing")
     if not isinstance(value["words"], list):
         raise PageError(f"page {_short(name)}: words is {_short(value['words'])}: expected a list")
-    words = [_word(name, index, word) for index, word in enumerate(value["words"])]
+    words = [_word(name, index, word, word_keys) for index, word in enumerate(value["words"])]
     extra = {k: v for k, v in value.items() if k not in _PAGE_KEYS}
     width, height, repairs = value.get("width"), value.get("height"), []
     if repair:
@@ -126,11 +131,11 @@ def _farthest(page, key, size, words, side, repairs):
     return size
 
 
-def _word(page, index, value):
+def _word(page, index, value, keys):
     if not isinstance(value, dict) or "text" not in value or "box" not in value:
         raise PageError(f"page {page!r}, word {index}: {_short(value)}: expected an object with text and box")
     box = tuple(value["box"]) if isinstance(value["box"], list) else value["box"]
-    extra = {k: v for k, v in value.items() if k not in _WORD_KEYS} if len(value) > 2 else {}
+    extra = {k: v for k, v in value.items() if k not in keys} if not keys.issuperset(value) else {}
     return Word(value["text"], box, value.get("line"), extra)
 
 

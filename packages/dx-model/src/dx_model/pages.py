@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 LIMIT = 2.0 ** 30  # exact: the largest coordinate
 ROTATIONS = (0, 90, 180, 270)
+NUMBERS = frozenset((int, float))
 
 
 class PageError(ValueError):
@@ -91,9 +92,18 @@ def check_page(page):
     if page.rotation not in ROTATIONS or type(page.rotation) is not int:
         raise PageError(f"page {page.id!r}: rotation is {page.rotation!r}: expected 0, 90, 180 or 270")
     for index, word in enumerate(page.words):
-        problem = word_problem(word) or box_problem(word.box, page.width, page.height)
-        if problem:
+        if not is_good(word, page.width, page.height):
+            problem = word_problem(word) or box_problem(word.box, page.width, page.height)
             raise PageError(f"{word_name(page.id, index, word)}: {problem}")
+
+
+def is_good(word, width, height):
+    """Does a word keep every rule on its page? The quick answer for the usual case: where it is no, word_problem and
+    box_problem say why; bool."""
+    box, line = word.box, word.line
+    return (isinstance(word.text, str) and type(box) is tuple and len(box) == 4 and NUMBERS.issuperset(map(type, box))
+            and 0 <= box[0] <= box[2] <= width and 0 <= box[1] <= box[3] <= height
+            and (line is None or (type(line) is int and 0 <= line < 2 ** 31)))  # exact: whole numbers
 
 
 def word_name(page_id, index, word):
@@ -108,8 +118,8 @@ def word_problem(word):
         return f"text is {word.text!r}: expected a string"
     if word.line is not None and (type(word.line) is not int or not 0 <= word.line < 2 ** 31):  # exact: whole numbers
         return f"line is {word.line!r}: expected a whole number from 0 to 2^31 - 1"
-    if not isinstance(word.box, (tuple, list)) or len(word.box) != 4:
-        return f"box is {word.box!r}: expected four numbers x0, y0, x1, y1"
+    if not isinstance(word.box, tuple) or len(word.box) != 4:
+        return f"box is {word.box!r}: expected a tuple of four numbers x0, y0, x1, y1"
     for name, value in zip(("x0", "y0", "x1", "y1"), word.box):
         if not is_number(value):
             return f"box {list(word.box)}: {name} = {value!r}: expected a number from -2^30 to 2^30"
@@ -154,9 +164,13 @@ def repair_words(page_id, width, height, words):
     """(words with boxes that hold on the page, list of what was done). PageError for what cannot be repaired."""
     fixed, repairs = [], []
     for index, word in enumerate(words):
-        problem = word_problem(word)
+        good = is_good(word, width, height)
+        problem = None if good else word_problem(word)
         if problem:
             raise PageError(f"{word_name(page_id, index, word)}: {problem}")
+        if good and word.box[0] < word.box[2] and word.box[1] < word.box[3]:
+            fixed.append(word)
+            continue
         box, done = repair_box(word.box, width, height)
         if done:
             repairs.append(f"{word_name(page_id, index, word)}: box {list(word.box)}: {', '.join(done)}: {list(box)}")
@@ -176,7 +190,7 @@ def crop_page(page, box=None):
     box = page.extra.get("crop") if box is None else box
     if box is None:
         return page
-    problem = word_problem(Word("", box))
+    problem = word_problem(Word("", tuple(box) if isinstance(box, list) else box))
     if problem:
         raise PageError(f"page {page.id!r}: crop {problem}")
     x0, y0, x1, y1 = box

@@ -1,11 +1,12 @@
 /* Layer normalisation, forward and backward (seed 000 "Backward kernels").
  *
- *   mean = sum16(x) / d      c = x - mean      var = dot16(c, c) / d      inv = 1 / sqrt(var + eps)
+ *   b = x - sum16(x) / d     c = b - sum16(b) / d     var = dot16(c, c) / d      inv = 1 / sqrt(var + eps)
  *   xhat = c * inv           y = xhat * weight + bias
  *   g = dy * weight          dx = inv * ((g - sum16(g) / d) - xhat * (dot16(g, xhat) / d))
  *   dweight[j] = sum16 over rows of round(dy * xhat)            dbias[j] = sum16 over rows of dy
  *
- * Two passes over the centred row: no cancellation for rows with a large mean. */
+ * Centred twice: the second mean takes away the rounding of the first, so the error does not grow with the row's mean
+ * and a row of one repeated value is exactly zero; the variance is that of the centred row and cannot cancel. */
 #include <dx_numerics/dot.h>
 #include "table.h"
 
@@ -17,8 +18,8 @@ typedef struct {
     float eps, *y, *xhat, *inv, *dx, *dweight, *dbias, *scratch;
 } job;
 
-/* out = x - shift; returns dot16(out, out). One pass, the operations of the dot unchanged. */
-DX_INLINE float centre(const float *x, float shift, ptrdiff_t d, float *out)
+/* out = x - shift; returns sum16(out), or dot16(out, out). One pass, the operations of the dot unchanged. */
+DX_INLINE float shifted(const int squared, const float *x, float shift, ptrdiff_t d, float *out)
 {
     const dx_vf by = dx_vset(shift);
     dx_lanes s = dx_lanes_zero();
@@ -27,12 +28,13 @@ DX_INLINE float centre(const float *x, float shift, ptrdiff_t d, float *out)
         for (int h = 0; h < DX_NV; h++) {
             dx_vf v = dx_vload(x + j + h * DX_VL) - by;
             dx_vstore(out + j + h * DX_VL, v);
-            s.v[h] = dx_vfma(v, v, s.v[h]);
+            s.v[h] = squared ? dx_vfma(v, v, s.v[h]) : v + s.v[h];
         }
     if (j < d) {
         float t[16] = {0};
         for (ptrdiff_t l = 0; l < d - j; l++) out[j + l] = t[l] = x[j + l] - shift;
-        dx_lanes_fma(&s, t, t);
+        if (squared) dx_lanes_fma(&s, t, t);
+        else dx_lanes_add(&s, t);
     }
     return dx_lanes_tree(s);
 }
@@ -47,7 +49,8 @@ static void forward_rows(void *context, ptrdiff_t begin, ptrdiff_t end, int work
         float *y = a->y + r * d;
         float *restrict xhat = a->xhat ? a->xhat + r * d : a->scratch + worker * d;
         float mean = dx_sum16(x, d) / (float)d;
-        float variance = centre(x, mean, d, xhat) / (float)d;
+        float rest = shifted(0, x, mean, d, xhat) / (float)d;
+        float variance = shifted(1, xhat, rest, d, xhat) / (float)d;
         float inv = 1.0f / __builtin_sqrtf(variance + a->eps);
         if (a->inv) a->inv[r] = inv;
         if (weight && bias)

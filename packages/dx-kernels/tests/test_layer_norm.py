@@ -44,10 +44,10 @@ def exact(x, w, b, dy, eps):
     return xhat * w + b, dx, (dy * xhat).sum(0), dy.sum(0)
 
 
-@pytest.mark.parametrize("rows, d, offset, tolerance", [(64, 192, 0, 2e-6), (5, 33, 0, 2e-6), (200, 257, 10, 1e-5),
-                                                        (64, 192, 1000, 5e-4)])
+@pytest.mark.parametrize("rows, d, offset, tolerance", [(64, 192, 0, 2e-6), (5, 33, 0, 2e-6), (200, 257, 10, 2e-6),
+                                                        (64, 192, 1000, 2e-6), (64, 192, 1e5, 2e-6)])
 def test_accuracy_against_float64(rng, rows, d, offset, tolerance):
-    """With a large mean the error is that of the mean's own rounding, as in PyTorch: 2^-24 |mean| / deviation."""
+    """The error does not grow with the row's mean."""
     x, dy = rng.standard_normal((2, rows, d)).astype(np.float32)
     x = (x + offset).astype(np.float32)
     w, b = rng.standard_normal((2, d)).astype(np.float32)
@@ -89,7 +89,7 @@ def test_ramps_with_an_offset(path, m):
     x = (m + np.arange(16) * 1e-3).astype(np.float32)[None]
     y, _, _ = forward(x, None, None)
     want = exact(x, 1.0, 0.0, x, 1e-5)[0]
-    assert np.abs(y - want).max() < {0: 1e-5, 100: 1e-2, 1000: 1e-1, 10000: 0.2}[m]
+    assert np.abs(y - want).max() < 1e-6
 
 
 def test_huge_rows_are_not_nan(path):
@@ -102,23 +102,14 @@ def test_huge_rows_are_not_nan(path):
 
 @pytest.mark.parametrize("d, value, eps", [(2, 2.0, 1e-6), (2, 14.0, 1e-6), (2, 14.0, 1e-12), (768, 1e6, 1e-6),
                                            (768, 1e6, 1e-12), (255, 1234.0, 1e-5), (256, 1234.0, 1e-5),
-                                           (257, 1234.0, 1e-5), (1, 1234.567, 1e-5), (1, -3e38, 1e-5)])
+                                           (257, 1234.0, 1e-5), (257, 1234.567, 1e-5), (257, 1234.567, 1e-12),
+                                           (1000, 0.1, 1e-12), (1, 1234.567, 1e-5), (1, -3e38, 1e-5)])
 def test_constant_row_is_exactly_the_bias(path, d, value, eps):
-    """Cases num-11, num-13: zero wherever the row's sum is exact in binary32."""
+    """Cases num-11, num-13."""
     x, bias = np.full((1, d), value, np.float32), np.full(d, 0.25, np.float32)
     y, xhat, inv = forward(x, None, bias, eps)
     assert (y == bias).all() and (xhat == 0).all()
     assert np.isfinite(backward(np.ones_like(x), xhat, inv, None)[0]).all()
-
-
-def test_constant_row_whose_sum_is_not_exact(path):
-    """Case num-13 with 257 times 1234.567: the sum rounds, so the mean is one ulp (2^-13) off and every centred element
-    is that ulp; with eps = 1e-5 the result is -0.0386 everywhere, what the formula mean = sum16 / d gives."""
-    y, xhat, inv = forward(np.full((1, 257), 1234.567, np.float32), None, None)
-    ulp = np.float32(2.0**-13)
-    assert (y == y[0, 0]).all()
-    assert abs(y[0, 0] + ulp / np.sqrt(ulp * ulp + np.float32(1e-5))) < 1e-7
-    assert np.isfinite(backward(np.ones((1, 257), np.float32), xhat, inv, None)[0]).all()
 
 
 def test_no_rows_and_nan_rows(path):

@@ -25,7 +25,8 @@ def layer_norm_forward(const float[:, ::1] x not None, const float[::1] weight, 
 
     Shapes    x (rows, d) read only · weight, bias (d,) or None (1 and 0) · y (rows, d) · xhat (rows, d) and
               inv (rows,): saved for backward when given
-    Order     mean = sum16 / d; variance = dot16 of the centred row / d; each element separately rounded
+    Order     x - mean, then that minus its own mean (both sum16 / d); variance = dot16 of the centred row / d; each
+              element separately rounded
     Edges     rows == 0 → nothing · constant row → exactly bias · NaN or inf in a row → NaN in that row
     Aliasing  y may be x; xhat may not
     Raises    ValueError: d < 1, eps < 0 or NaN, a shape that does not fit (argument, rule, value)

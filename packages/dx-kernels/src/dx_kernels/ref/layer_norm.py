@@ -13,6 +13,7 @@ def layer_norm_forward(x, weight, bias, eps=1e-5):
     with np.errstate(all="ignore"):
         mean = numerics.sum16(x) / d
         centred = x - mean[:, None]
+        centred = centred - (numerics.sum16(centred) / d)[:, None]
         variance = numerics.dot16(centred, centred) / d
         inv = f32(1) / np.sqrt(variance + f32(eps))
         xhat = centred * inv[:, None]

@@ -134,8 +134,8 @@ static inline void pm_sources(pm_chain *c, const double *x, const int32_t *e)
         double scale = c->scale[m] = even ? 1.0 : pm_power(e[m] - c->base[m]);
         double own = c->own[m] = x[m] * scale;
         for (ptrdiff_t k = 0; k < stride; k += 4) pm_save(source + k, pm_load(c->open + k) * own);
-        for (ptrdiff_t rest = m; rest; rest &= rest - 1) {
-            int q = __builtin_ctzll((unsigned long long)rest);
+        for (int q = 0; q < c->bits; q++) {
+            if (!(m >> q & 1)) continue;
             ptrdiff_t from = m ^ (ptrdiff_t)1 << q;
             source[c->field[q]] = even ? x[from] : x[from] * pm_power(e[from] - c->base[m]);
         }

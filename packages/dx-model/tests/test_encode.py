@@ -118,7 +118,7 @@ def test_any_text_is_encoded():
     page = m.Page("u", 1000, 1000, [word(t, 10, 20 * i) for i, t in enumerate(texts)])
     encoded = m.encode_page(page, m.Encoding(cut=False))
     assert encoded.word.tolist() == list(range(len(texts)))  # case lab-07: blank words keep their place
-    assert np.isfinite(encoded.features).all() and (encoded.chars[:, 0] > 0).all()
+    assert np.isfinite(encoded.features).all() and (encoded.characters[:, 0] > 0).all()
     same = {"\ud800": "\ufffd", "\u0378": "\ufffd", "ﬁn": "fin", "１２．５０": "12.50", "e\u0301": "é", "№": "No"}
     for source, wanted in same.items():
         assert m.clean_text(source) == wanted
@@ -158,11 +158,13 @@ def test_words_past_the_limit_are_in_a_window():
     begin, end = windows[owner[at]]
     part = encoded.window(begin, end, m.window_id(page.id, owner[at]))
     assert part.id == "long#2" and texts_of(page, part)[at - begin] == "IBAN"
-    assert np.array_equal(part.chars[part.table_ids[0]], encoded.chars[encoded.table_ids[0]][begin:end])
+    assert np.array_equal(part.characters[part.inverse], encoded.characters[encoded.inverse][begin:end])
     assert np.array_equal(part.real, encoded.real[:, begin:end]) and part.real.flags.c_contiguous
     n = end - begin
     pairs, all_pairs = np.empty((20, n, n), np.float32), np.empty((20, 900, 900), np.float32)
-    assert np.array_equal(part.pair_features(pairs), encoded.pair_features(all_pairs)[:, begin:end, begin:end])
+    m.below.pair_features(part.real, part.whole, pairs)
+    m.below.pair_features(encoded.real, encoded.whole, all_pairs)
+    assert np.array_equal(pairs, all_pairs[:, begin:end, begin:end])
 
 
 @pytest.mark.parametrize("rows, most, overlap", [(0, 8, 2), (8, 8, 2), (9, 8, 2), (100, 8, 2), (100, 8, 7), (100, 8, 0),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .below import (PAIR_REALS, PAIR_WHOLES, WORD_FEATURE_COUNT, character_ids, distinct_rows, page_geometry,
-                    pair_features, positions, text_clean, text_keys, text_kinds, word_features)
+                    positions, text_clean, text_keys, text_kinds, word_features)
 from .cutting import Pieces, cut_words, piece_boxes
 from .reading import code_points, line_numbers, order_boxes, upright_boxes
 
@@ -41,9 +41,9 @@ class EncodedPage:
     word, start, end : int64 (n,); row r is texts[word[r]][start[r]:end[r]] of the page's words in file order
     row : int32 (n,), the visual row
     box : float64 (n, 4), upright, in the page's units
-    chars : int32 (distinct, max_chars), character ids of the distinct texts
-    table_ids : int32 (5, n): row r has the character ids chars[table_ids[0, r]]; rows of the position tables for x0,
-        y0, x1, y1
+    characters : int32 (distinct, max_chars), character ids of the distinct texts
+    table_ids : int32 (5, n): inverse, row r has the character ids characters[inverse[r]]; then position, the rows of
+        the position tables for x0, y0, x1, y1
     features : float32 (n, 56), word features
     relative : float64 (n, 4), box edges in the page's content extent
     real, whole : float64 (6, n), int32 (3, n): what pair features are made from (dx_kernels.page_geometry)
@@ -54,7 +54,7 @@ class EncodedPage:
     end: np.ndarray
     row: np.ndarray
     box: np.ndarray
-    chars: np.ndarray
+    characters: np.ndarray
     table_ids: np.ndarray
     features: np.ndarray
     relative: np.ndarray
@@ -64,18 +64,22 @@ class EncodedPage:
     def __len__(self):
         return len(self.word)
 
-    def pair_features(self, out):
-        """out (20, n, n) float32 := the features of all pairs of rows; returns out."""
-        pair_features(self.real, self.whole, out)
-        return out
+    @property
+    def inverse(self):
+        return self.table_ids[0]
+
+    @property
+    def position(self):
+        return self.table_ids[1:]
 
     def window(self, begin, end, id=None):
         """Rows begin..end-1 as an EncodedPage of their own; places and features stay those of the whole page."""
         rows = slice(begin, end)
         table_ids, real, whole = (np.ascontiguousarray(a[:, rows]) for a in (self.table_ids, self.real, self.whole))
-        chars, table_ids[0] = _distinct(self.chars[table_ids[0]])
+        characters, table_ids[0] = _distinct(self.characters[table_ids[0]])
         return EncodedPage(id or self.id, self.word[rows], self.start[rows], self.end[rows], self.row[rows],
-                           self.box[rows], chars, table_ids, self.features[rows], self.relative[rows], real, whole)
+                           self.box[rows], characters, table_ids, self.features[rows], self.relative[rows], real,
+                           whole)
 
 
 def clean_text(text):
@@ -150,6 +154,6 @@ def _arrays(id, pieces, box, row, line, glue, offset, code, encoding):
     positions(relative, table_ids[1:], size=encoding.position_buckets)
     ids = np.empty((n, encoding.max_chars), np.int32)
     character_ids(offset, code, kind, ids)
-    chars, table_ids[0] = _distinct(ids)
-    return EncodedPage(id, pieces.word, pieces.start, pieces.end, row, box, chars, table_ids, features, relative, real,
-                       whole)
+    characters, table_ids[0] = _distinct(ids)
+    return EncodedPage(id, pieces.word, pieces.start, pieces.end, row, box, characters, table_ids, features, relative,
+                       real, whole)

@@ -100,6 +100,9 @@ def test_one_bad_page_among_200_is_named_with_its_line(tmp_path):
     with pytest.raises(m.PageError, match=r"pages.jsonl:101: page 'p', word 0 \('w0'\): box \[5, 5, 5000, 9\]"):
         list(m.read_pages(path))
     assert len(list(m.read_pages(path, repair=True))) == 201
+    problems = []
+    assert len(list(m.read_pages(path, problems=problems))) == 200 and len(problems) == 1
+    assert "pages.jsonl:101: page 'p', word 0" in problems[0]
 
 
 @pytest.mark.parametrize("text, message", [

@@ -38,23 +38,22 @@ def cut_words(offset, code, cut=True):
         text_cuts(offset, code, kind, mark)
         cuts = np.flatnonzero(mark)
     if len(cuts) == 0:
-        return Pieces(np.arange(words), np.zeros(words, np.int64), np.diff(offset))
-    inside = np.searchsorted(cuts, offset, side="left")  # cuts before each word
-    word = np.repeat(np.arange(words), 1 + np.diff(inside))
-    begin = np.sort(np.concatenate([offset[:-1], cuts]), kind="stable")
-    end = np.append(begin[1:], offset[-1])
-    return Pieces(word, begin - offset[word], end - offset[word])
+        return Pieces(np.arange(words), np.zeros(words, np.int64), offset[1:] - offset[:-1])
+    inside = cuts.searchsorted(offset)  # cuts before each word
+    word = np.arange(words).repeat(1 + inside[1:] - inside[:-1])
+    edges = np.sort(np.concatenate([offset, cuts]), kind="stable")
+    of_word = offset[word]
+    return Pieces(word, edges[:-1] - of_word, edges[1:] - of_word)
 
 
 def piece_boxes(box, offset, pieces):
     """Boxes of pieces: the word's box cut from left to right in proportion to the code points; float64 (pieces, 4)."""
-    length = np.diff(offset)[pieces.word]
-    whole = np.maximum(length, 1)
-    word = box[pieces.word]
-    width = word[:, 2] - word[:, 0]
-    out = word.copy()
-    out[:, 0] = word[:, 0] + width * pieces.start / whole
-    inner = np.minimum(word[:, 0] + width * pieces.end / whole, word[:, 2])
-    out[:, 0] = np.minimum(out[:, 0], word[:, 2])
-    out[:, 2] = np.where(pieces.end == length, word[:, 2], inner)
+    out = box[pieces.word]
+    length = (offset[1:] - offset[:-1])[pieces.word]
+    cut = np.flatnonzero(pieces.end - pieces.start != length)  # the pieces of words that are cut
+    if len(cut):
+        left, right, whole = out[cut, 0], out[cut, 2], length[cut]
+        width, end = right - left, pieces.end[cut]
+        out[cut, 0] = np.minimum(left + width * pieces.start[cut] / whole, right)
+        out[cut, 2] = np.where(end == whole, right, np.minimum(left + width * end / whole, right))
     return out

@@ -134,9 +134,10 @@ def encode_page(page, encoding=Encoding()):
     pieces = cut_words(offset, code, encoding.cut)
     source = Pieces(order[pieces.word].astype(np.int64), pieces.start, pieces.end)
     box, line, row = piece_boxes(box, offset, pieces), line[pieces.word], row[pieces.word]
-    offset = np.append(offset[pieces.word] + pieces.start, offset[-1])
-    if len(code) and code.max() >= 128:
-        joined, ends = "".join(texts), offset.tolist()
+    offset = np.concatenate([offset[pieces.word] + pieces.start, offset[-1:]])
+    joined = "".join(texts)
+    if not joined.isascii():
+        ends = offset.tolist()
         offset, code = code_points(_clean([joined[a:b] for a, b in zip(ends, ends[1:])]))
     line = np.where(line < 0, -2 - row, line)
     return _arrays(page.id, source, box, row, line, (pieces.start > 0).view(np.uint8), offset, code, encoding)

@@ -12,13 +12,14 @@ _PAGE_KEYS = ("id", "width", "height", "words", "rotation", "document", "number"
 _WORD_KEYS = frozenset(("text", "box", "line"))
 
 
-def read_documents(path, *, repair=False):
+def read_documents(path, *, repair=False, problems=None):
     """The documents of a JSON-lines file, one after the other.
 
     Parameters
     ----------
     path : str or path; a name that ends in .gz is read through gzip; blank lines are skipped
     repair : bool; repair boxes where that is possible and list it in Page.repairs, instead of PageError
+    problems : list or None; when given, a broken line does not raise: its message is appended here and reading goes on
 
     Yields
     ------
@@ -46,15 +47,20 @@ def read_documents(path, *, repair=False):
             try:
                 document = document_from_json(strict_json.loads(line.decode("utf-8")), repair=repair)
             except UnicodeDecodeError as error:
-                raise PageError(f"{path}:{number}: not UTF-8: {error.reason} at byte {error.start}") from None
+                problem = f"{path}:{number}: not UTF-8: {error.reason} at byte {error.start}"
             except (PageError, strict_json.StrictJSONError) as error:
-                raise PageError(f"{path}:{number}: {error}") from None
-            yield document
+                problem = f"{path}:{number}: {error}"
+            else:
+                yield document
+                continue
+            if problems is None:
+                raise PageError(problem)
+            problems.append(problem)
 
 
-def read_pages(path, *, repair=False):
+def read_pages(path, *, repair=False, problems=None):
     """The pages of a JSON-lines file, documents cut into pages; as read_documents."""
-    for document in read_documents(path, repair=repair):
+    for document in read_documents(path, repair=repair, problems=problems):
         yield from document.pages
 
 

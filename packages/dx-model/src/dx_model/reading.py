@@ -1,4 +1,6 @@
 """The order in which the words of a page are read: by position, whatever the order in the file."""
+from itertools import chain
+
 import numpy as np
 
 from .below import reading_order as order_kernel
@@ -19,7 +21,8 @@ def code_points(texts):
 
 def upright_boxes(page):
     """The boxes of a page turned back by its rotation; float64 (n, 4)."""
-    box = np.array([w.box for w in page.words], np.float64).reshape(-1, 4)
+    words = page.words
+    box = np.fromiter(chain.from_iterable([w.box for w in words]), np.float64, 4 * len(words)).reshape(-1, 4)
     if page.rotation == 0:
         return box
     x0, y0, x1, y1 = box.T

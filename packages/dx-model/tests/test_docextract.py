@@ -36,8 +36,8 @@ def fixture():
             groups.setdefault(group, {})[name] = file.get_tensor(key)
     config = DocExtractConfig.from_json(meta["config"])
     page = {k: v.astype(np.int32) if v.dtype == np.int64 else v for k, v in groups["page"].items()}
-    page = SimpleNamespace(characters=page["chars"], inverse=page["inverse"], features=page["features"],
-                           position=np.ascontiguousarray(page["positions"].T), pairs=page["pairs"])
+    page = SimpleNamespace(characters=page["chars"], features=page["features"], pairs=page["pairs"],
+                           table_ids=np.ascontiguousarray(np.vstack([page["inverse"], page["positions"].T])))
     targets = {k: v.astype(np.int32) for k, v in groups["target"].items()}
     targets = Targets(**{k: int(v.reshape(-1)[0]) if k == "doc" else v for k, v in targets.items()})
     parameters = Parameters(config)

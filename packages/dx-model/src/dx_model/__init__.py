@@ -1,13 +1,16 @@
-"""dx-model: document models over dx-kernels. This version: the shared settings, no model yet."""
+"""dx-model: document models over dx-kernels: pages, parameters, forward and adjoint, files."""
 from .below import available_paths as available_paths
 from .below import degree as degree
 from .below import get_degree as get_degree
 from .below import get_path as get_path
 from .below import kernel_path as kernel_path
 from .canonical_json import canonical as canonical_bytes
+from .container import ModelFileError as ModelFileError
 from .cutting import Pieces as Pieces
 from .cutting import cut_words as cut_words
 from .cutting import piece_boxes as piece_boxes
+from .docextract import DocExtract as DocExtract
+from .docextract import DocExtractConfig as DocExtractConfig
 from .docextract import Targets as Targets
 from .encode import EncodedPage as EncodedPage
 from .encode import Encoding as Encoding

@@ -19,6 +19,7 @@ from .files import write_atomic
 
 FORMAT = 1
 MAX_HEADER = 16 * 1024 * 1024
+PARTS = {"format", "kind", "config", "tensors", "numerics_version"}
 
 
 class ModelFileError(ValueError):
@@ -42,6 +43,12 @@ def write_container(path, kind: str, config: dict, tensors: dict[str, np.ndarray
     return hashlib.sha256(data).hexdigest()
 
 
+def file_digest(path) -> str:
+    """SHA-256 (hex) of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def _read_header(path: Path) -> tuple[dict, int, int]:
     """(header, offset of the data, file size), everything checked that does not need the data."""
     size = path.stat().st_size
@@ -52,7 +59,7 @@ def _read_header(path: Path) -> tuple[dict, int, int]:
         length = struct.unpack("<Q", prefix)[0]
         if length > MAX_HEADER or 8 + length > size:
             raise ModelFileError(f"{path}: the header claims {length} bytes of a file of {size}: cut short, or not a "
-                                 "safetensors file")
+                                 "safetensors file")  # before anything of the claimed size is read
         try:
             header = strict_json.loads(file.read(length).decode("utf-8"))
         except ValueError as error:
@@ -74,7 +81,7 @@ def _check_layout(path: Path, header: dict, start: int, size: int) -> dict[str, 
             extra = set(entry) - {"dtype", "shape", "data_offsets"}
         except (TypeError, KeyError, ValueError):
             raise ModelFileError(f"{path}: tensor {name} has a malformed entry") from None
-        if extra or any(isinstance(v, bool) or not isinstance(v, int) or v < 0 for v in numbers):
+        if extra or len(shape) > 8 or any(type(v) is not int or not 0 <= v <= size for v in numbers):
             raise ModelFileError(f"{path}: tensor {name} has a malformed entry")
         if dtype != "F32":
             raise ModelFileError(f"{path}: tensor {name} has type {dtype}: expected F32")
@@ -111,10 +118,17 @@ def read_container(path, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
         head = strict_json.loads(metadata["dx"])
     except ValueError as error:
         raise ModelFileError(f"{path}: bad dx metadata: {error}") from None
-    if not isinstance(head, dict) or not {"format", "kind", "config", "tensors", "numerics_version"} <= set(head):
-        raise ModelFileError(f"{path}: the dx metadata lacks a part")
-    if head["format"] != FORMAT:
+    if not isinstance(head, dict) or not PARTS <= set(head):
+        raise ModelFileError(f"{path}: the dx metadata lacks a part of {', '.join(sorted(PARTS))}")
+    if type(head["format"]) is not int or head["format"] != FORMAT:
         raise ModelFileError(f"{path}: format {head['format']!r}: this version reads {FORMAT}; update dx")
+    if set(head) != PARTS:
+        raise ModelFileError(f"{path}: the dx metadata has an unknown part {sorted(set(head) - PARTS)[0]!r}")
+    version = head["numerics_version"]
+    if type(version) is not int or version < 1:
+        raise ModelFileError(f"{path}: numerics_version is {version!r}: expected a whole number above 0")
+    if version > NUMERICS_VERSION:
+        raise ModelFileError(f"{path}: numerics version {version}: this version computes {NUMERICS_VERSION}; update dx")
     if head["kind"] != kind:
         raise ModelFileError(f"{path}: holds a {head['kind']!r} model: expected {kind!r}")
     if not isinstance(head["config"], dict):
@@ -126,15 +140,14 @@ def read_container(path, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
     for name in names:
         if name not in spans:
             raise ModelFileError(f"{path}: tensor {name} is missing")
-    for name in sorted(spans):
-        if name not in names:
-            raise ModelFileError(f"{path}: tensor {name} does not belong to this model")
-    data = np.memmap(path, np.uint8, "r") if size else np.zeros(0, np.uint8)
+    for name in sorted(spans.keys() - names):
+        raise ModelFileError(f"{path}: tensor {name} is not in the file's list of tensors")
+    data = np.memmap(path, np.uint8, "r")
     tensors = {}
     for name in names:
         shape, begin, end = spans[name]
         raw = data[begin:end]
-        if begin % 4:
+        if begin % 4:  # no writer of ours does that, others did
             raw = raw.copy()
         array = raw.view("<f4").reshape(shape)
         if not np.isfinite(array).all():

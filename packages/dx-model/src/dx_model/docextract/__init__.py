@@ -1,4 +1,5 @@
 """docextract-v0: a word-level layout transformer that pulls fields out of pages (docs/docextract-v0.md)."""
+from ..container import ModelFileError as ModelFileError
 from .config import DocExtractConfig as DocExtractConfig
 from .config import TensorSpec as TensorSpec
 from .config import tensor_table as tensor_table

@@ -4,9 +4,13 @@ import json
 import math
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from ..encode import Encoding
 
 MAX_CLASSES = 60
+FEATURE_VERSION = 1  # of what the feature kernels compute
+LARGEST = {"num_hidden_layers": 256, "max_words": 8192}  # of a number in a config; 65,536 for the others
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +20,7 @@ class DocExtractConfig:
     Attributes
     ----------
     fields : names of the fields, in order; class k of the tag head is `fields[k]` (tags O, B-field, I-field)
+    repeated : those of the fields that may have several values on a page, in the order of `fields`
     roles : names of the word roles, in order (BIO over roles, as the tags); empty: the head has its O row only
     doc_types : names of the document types; empty: no document type is predicted (the head keeps one row)
     hidden_size, num_hidden_layers, num_attention_heads, intermediate_size : the encoder's sizes
@@ -31,6 +36,7 @@ class DocExtractConfig:
     """
 
     fields: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
     doc_types: tuple[str, ...] = ()
     hidden_size: int = 128
@@ -55,27 +61,35 @@ class DocExtractConfig:
     feature_version: int = 1
 
     def __post_init__(self):
-        for name in ("fields", "roles", "doc_types"):
-            names = tuple(getattr(self, name))
-            object.__setattr__(self, name, names)
-            if len(set(names)) != len(names):
-                raise ValueError(f"{name} = {names!r}: expected distinct names")
+        for name in ("fields", "repeated", "roles", "doc_types"):
+            names = getattr(self, name)
+            if not isinstance(names, (list, tuple)):
+                raise ValueError(f"{name} = {names!r}: expected a list of names")
             for text in names:
                 if not isinstance(text, str) or not text:
                     raise ValueError(f"{name} holds {text!r}: expected non-empty strings")
+            if len(set(names)) != len(names):
+                raise ValueError(f"{name} = {names!r}: expected distinct names")
+            object.__setattr__(self, name, tuple(names))
         if len(self.fields) > MAX_CLASSES:
             raise ValueError(f"fields has {len(self.fields)} names: expected at most {MAX_CLASSES}")
+        if self.repeated != tuple(name for name in self.fields if name in self.repeated):
+            raise ValueError(f"repeated = {self.repeated!r}: expected names of fields, in the order of fields")
         for spec in dataclasses.fields(self):
             value = getattr(self, spec.name)
-            least = 0 if spec.name == "num_hidden_layers" else 1
-            if spec.type is int and (isinstance(value, bool) or not isinstance(value, int) or value < least):
-                raise ValueError(f"{spec.name} = {value!r}: expected a whole number of at least {least}")
+            least, most = 0 if spec.name == "num_hidden_layers" else 1, LARGEST.get(spec.name, 65536)
+            if spec.type is int and (type(value) is not int or not least <= value <= most):
+                raise ValueError(f"{spec.name} = {value!r}: expected a whole number from {least} to {most}")
+            if spec.type is bool and type(value) is not bool:
+                raise ValueError(f"{spec.name} = {value!r}: expected true or false")
         if self.hidden_size % self.num_attention_heads:
             raise ValueError(f"hidden_size = {self.hidden_size}: expected a multiple of num_attention_heads = "
                              f"{self.num_attention_heads}")
         if self.hidden_act != "gelu_tanh":
             raise ValueError(f"hidden_act = {self.hidden_act!r}: docextract knows 'gelu_tanh' only")
-        if not 0 < self.layer_norm_eps < 1:
+        if self.feature_version != FEATURE_VERSION:
+            raise ValueError(f"feature_version = {self.feature_version}: this version computes {FEATURE_VERSION}")
+        if type(self.layer_norm_eps) not in (int, float) or not 0 < self.layer_norm_eps < 1:
             raise ValueError(f"layer_norm_eps = {self.layer_norm_eps!r}: expected a number between 0 and 1")
 
     @property
@@ -84,7 +98,7 @@ class DocExtractConfig:
 
     def encoding(self) -> Encoding:
         """How pages become this model's arrays."""
-        return Encoding(max_chars=self.max_chars, position_size=self.position_buckets, cut=self.cut,
+        return Encoding(max_chars=self.max_chars, position_buckets=self.position_buckets, cut=self.cut,
                         keep_file_order=self.keep_file_order, columns=self.columns)
 
     @property
@@ -99,6 +113,10 @@ class DocExtractConfig:
     def num_doc_types(self) -> int:
         return max(1, len(self.doc_types))
 
+    def repeated_mask(self) -> np.ndarray:
+        """1 for each field that may have several values, else 0; uint8 (fields,)."""
+        return np.array([name in self.repeated for name in self.fields], np.uint8)
+
     def tag_names(self) -> list[str]:
         """O, B-field, I-field, … in the order of the tag head's rows."""
         return ["O"] + [f"{prefix}-{name}" for name in self.fields for prefix in ("B", "I")]
@@ -110,13 +128,16 @@ class DocExtractConfig:
     @classmethod
     def from_json(cls, data: dict) -> "DocExtractConfig":
         """Config from `to_json`'s dictionary; ValueError names an unknown or missing key."""
+        if not isinstance(data, dict):
+            raise ValueError("the config is not an object")
         known = {spec.name for spec in dataclasses.fields(cls)}
         unknown, missing = sorted(set(data) - known), sorted(known - set(data))
         if unknown:
             raise ValueError(f"config has unknown keys {', '.join(unknown)}: the file may come from a newer version")
         if missing:
-            raise ValueError(f"config lacks the keys {', '.join(missing)}")
-        return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in data.items()})
+            raise ValueError(f"config lacks the keys {', '.join(missing)}: it comes from another version, and no "
+                             "default takes their place; write the file again with the version it was trained with")
+        return cls(**data)
 
 
 @dataclass(frozen=True)

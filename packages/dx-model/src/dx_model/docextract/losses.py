@@ -54,10 +54,10 @@ class Losses:
     """The active loss terms of a run.
 
     weights: term → weight above 0 (tag, run, role, doc, item, key_value) · field_weight: cross-entropy weight of B- and
-    I- tags and of roles' B-/I- tags; O weighs 1 · repeated: for each field, whether it may have several values
+    I- tags; O weighs 1
     """
 
-    def __init__(self, config: DocExtractConfig, weights: dict[str, float], field_weight: float = 3.0, repeated=()):
+    def __init__(self, config: DocExtractConfig, weights: dict[str, float], field_weight: float = 3.0):
         unknown = [name for name in weights if name not in TERMS]
         if unknown:
             raise ValueError(f"weights has the term {unknown[0]!r}: expected some of {', '.join(TERMS)}")
@@ -66,8 +66,7 @@ class Losses:
         self.heads = tuple(dict.fromkeys(HEAD_OF[name] for name in self.weights))
         self.tag_weight = np.full(config.num_tags, float(field_weight))
         self.tag_weight[0] = 1.0
-        self.repeated = np.zeros(len(config.fields), np.uint8)
-        self.repeated[:len(repeated)] = repeated
+        self.repeated = config.repeated_mask()
 
     def run(self, outputs: Outputs, targets: Targets, factor: float | None,
             workspace: Workspace) -> tuple[dict[str, LossPart], Outputs]:

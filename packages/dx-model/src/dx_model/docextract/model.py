@@ -23,7 +23,9 @@ from ..below import (
     pointer_backward,
     pointer_forward,
 )
-from .config import POSITION_TABLES
+from .config import POSITION_TABLES, DocExtractConfig
+from .initial import initial_parameters
+from .model_file import load_parameters, save_parameters
 from .parameters import Gradients, Parameters
 from .workspace import Workspace, own_workspace
 
@@ -73,6 +75,27 @@ class DocExtract:
         names = ("char_proj", "feat_proj", "tag_head", "role_head", "doc_head", "rel_q", "rel_k")
         self._packed = {name: PackedMatrix(p[f"{name}.weight"], transpose_b=True) for name in names}
 
+    @classmethod
+    def initial(cls, config: DocExtractConfig, seed: int = 0) -> "DocExtract":
+        """A model with the initial weights of a seed; the same everywhere."""
+        return cls(initial_parameters(config, seed))
+
+    @classmethod
+    def from_pretrained(cls, path, *, fields=None, digest: str | None = None) -> "DocExtract":
+        """The model of a file, or of the file model.safetensors in a folder.
+
+        fields: the names that the caller expects, in order · digest: the SHA-256 (hex) that the file must have
+
+        Raises ModelFileError, naming file and reason, for a file that is damaged, foreign, newer, or not what is
+        expected; OSError. Nothing is filled in: a file lacking anything is refused. Nothing in it is executed.
+        """
+        return cls(load_parameters(path, fields, digest))
+
+    def save_pretrained(self, folder) -> str:
+        """Writes the model to model.safetensors in the folder, which is made if need be, whole or not at all; returns
+        the file's SHA-256 (hex). Equal parameters and configs give equal bytes."""
+        return save_parameters(self.parameters, folder)
+
     def repack(self) -> None:
         """Takes notice of changed parameters."""
         self.encoder.repack()
@@ -112,8 +135,7 @@ class DocExtract:
         x = space.take("x", (n, d))
         linear_forward(page.features, self._packed["feat_proj"], p["feat_proj.bias"], x)
         tables = [projected] + [p[f"{name}.weight"] for name in POSITION_TABLES]
-        ids = space.take("ids", (len(tables), n), np.int32)
-        ids[0], ids[1:] = page.inverse, page.position
+        ids = page.table_ids
         embedding_sum_forward(tables, ids, x, x)
         bias = space.take("bias", (c.num_attention_heads, n, n))
         self.pair_bias(page, bias)
@@ -123,7 +145,7 @@ class DocExtract:
             layer_norm_forward(x, p["final_ln.weight"], p["final_ln.bias"], x, eps=eps)
             return x
         keep = saved
-        keep.update(pooled=pooled, argmax=argmax, bias=bias, ids=ids)
+        keep.update(pooled=pooled, argmax=argmax, bias=bias)
         keep["emb_xhat"], keep["emb_inv"] = space.take("emb_xhat", (n, d)), space.take("emb_inv", (n,))
         layer_norm_forward(x, p["emb_ln.weight"], p["emb_ln.bias"], x, keep["emb_xhat"], keep["emb_inv"], eps=eps)
         keep["encoder"] = space.take("encoder", (encoder_saved_floats(self.encoder, n),))
@@ -212,11 +234,11 @@ class DocExtract:
         layer_norm_backward(dx, a["emb_xhat"], a["emb_inv"], p["emb_ln.weight"], dx, g["emb_ln.weight"],
                             g["emb_ln.bias"])
         for row, name in enumerate(POSITION_TABLES, start=1):
-            embedding_backward(dx, a["ids"][row], g[f"{name}.weight"])
+            embedding_backward(dx, page.table_ids[row], g[f"{name}.weight"])
         linear_backward(dx, page.features, None, None, g["feat_proj.weight"], g["feat_proj.bias"])
         words = len(page.characters)
         dprojected = space.take("dprojected", (words, d))
-        embedding_backward(dx, a["ids"][0], dprojected)
+        embedding_backward(dx, page.table_ids[0], dprojected)
         dpooled = space.take("dpooled", (words, c.char_channels))
         linear_backward(dprojected, a["pooled"], p["char_proj.weight"], dpooled, g["char_proj.weight"],
                         g["char_proj.bias"])

@@ -4,7 +4,7 @@ from .below import degree as degree
 from .below import get_degree as get_degree
 from .below import get_path as get_path
 from .below import kernel_path as kernel_path
-from .canonical_json import canonical as canonical_bytes
+from .canonical_json import canonical as canonical_bytes  # noqa: F401
 from .container import ModelFileError as ModelFileError
 from .cutting import Pieces as Pieces
 from .cutting import cut_words as cut_words
@@ -30,7 +30,7 @@ from .pages import PageError as PageError
 from .pages import Word as Word
 from .pages import crop_page as crop_page
 from .reading import reading_order as reading_order
-from .strict_json import loads as parse_json
+from .strict_json import loads as parse_json  # noqa: F401
 from .strict_json import StrictJSONError as StrictJSONError
 from .windows import page_windows as page_windows
 from .windows import window_id as window_id

@@ -30,6 +30,8 @@ class _Torch:
     """PyTorch for the tests that compare with it: imported when first used, the test is skipped where it is missing."""
 
     def __getattr__(self, name):
+        if name.startswith("__"):  # pytest's own look at what a test module holds
+            raise AttributeError(name)
         return getattr(pytest.importorskip("torch"), name)
 
 

@@ -50,5 +50,6 @@ from dx_kernels import text_clean as text_clean
 from dx_kernels import text_cuts as text_cuts
 from dx_kernels import text_keys as text_keys
 from dx_kernels import text_kinds as text_kinds
+from dx_kernels import uniform64 as uniform64
 from dx_kernels import WORD_FEATURE_COUNT as WORD_FEATURE_COUNT
 from dx_kernels import word_features as word_features

@@ -1,24 +1,13 @@
 """Gradients of a batch: examples in parallel, each into its own set, added in example order."""
+import math
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
-from .below import DocExtract, Gradients, Losses, LossPart, Targets, Workspace, degree, get_degree
-
-
-@dataclass
-class Example:
-    """One window with its targets. `id` names it in messages and keys its randomness."""
-
-    id: str
-    page: object
-    targets: Targets
-
-
-class TrainingError(RuntimeError):
-    """Training cannot go on; the message names the example and, where one is at fault, the tensor."""
+from .below import DocExtract, Gradients, Losses, LossPart, Workspace, degree, get_degree, get_path, kernel_path
+from .examples import Example, TrainingError
 
 
 @dataclass
@@ -36,7 +25,8 @@ class BatchGradients:
     rule on sums over examples); examples run on `degree` threads, each with serial kernels, so no reduction crosses a
     thread and the degree never shows in a bit.
 
-    Memory: degree workspaces, degree + 1 gradient sets and their sum (`nbytes`), kept between batches.
+    Memory (`nbytes`), kept between batches: a workspace for each thread, and for degree N the sum and 2 N gradient sets
+    (at degree 1 the sum and one set): a set is what a thread writes into, the others wait for their turn in the sum.
     """
 
     def __init__(self, model: DocExtract, losses: Losses, backbone: bool = True):
@@ -63,21 +53,29 @@ class BatchGradients:
         saved = self.model.forward_saved(example.page, space, self.losses.heads)
         parts, douts = self.losses.run(saved.outputs, example.targets, factor, space)
         for name, part in parts.items():
-            if not np.isfinite(part.value):
+            if not math.isfinite(part.value):
                 raise TrainingError(f"example {example.id}: the {name} loss is {part.value}")
         self.model.backward(saved, douts, gradients, backbone=self.backbone)
         return parts
 
-    def run(self, examples: list[Example]) -> BatchResult:
-        """The batch's gradient in `self.total`, each example scaled by 1 / number of examples."""
-        factor = 1.0 / len(examples)
-        threads = min(get_degree(), len(examples))
+    def run(self, examples: list[Example], prepare=None) -> BatchResult:
+        """The batch's gradient in `self.total`, each example scaled by 1 / number of examples.
+
+        prepare: what is done to each item first, on its thread (augmentation), a function of the item alone; None: the
+        items are examples.
+        Raises TrainingError naming the example whose loss is not finite."""
+        count = len(examples)
+        threads = min(get_degree(), count)
         while len(self._spaces) < threads:
             self._spaces.append(Workspace())
-        while len(self._free) < threads + 1:
+        while len(self._free) < (1 if threads == 1 else 2 * threads):
             self._free.append(Gradients(self.model.config))
-        parts = self._serial(examples, factor) if threads == 1 else self._parallel(examples, factor, threads)
-        return BatchResult(parts, sum(len(example.page.features) for example in examples))  # exact: whole numbers
+        results = self._serial(examples, prepare) if threads == 1 else self._parallel(examples, prepare, threads)
+        return BatchResult([parts for parts, _ in results], sum(words for _, words in results))  # exact: whole numbers
+
+    def _work(self, item, prepare, gradients, space, factor):
+        example = item if prepare is None else prepare(item)
+        return self.one(example, gradients, space, factor), len(example.page.features)
 
     def _take(self, gradients: Gradients, first: bool) -> None:
         if first:
@@ -85,36 +83,38 @@ class BatchGradients:
         else:
             self.total.add(gradients)
 
-    def _serial(self, examples, factor):
-        parts = []
-        for i, example in enumerate(examples):
-            parts.append(self.one(example, self._free[0], self._spaces[0], factor))
+    def _serial(self, examples, prepare):
+        results = []
+        for i, item in enumerate(examples):
+            results.append(self._work(item, prepare, self._free[0], self._spaces[0], 1.0 / len(examples)))
             self._take(self._free[0], i == 0)
-        return parts
+        return results
 
-    def _parallel(self, examples, factor, threads):
+    def _parallel(self, examples, prepare, threads):
         if self._threads != threads:
             self.close()
             self._pool, self._threads = ThreadPoolExecutor(threads, "dx-train"), threads
+        path, factor = get_path(), 1.0 / len(examples)
         sets, spaces = deque(self._free), deque(self._spaces)
 
-        def work(example, gradients):
+        def work(item, gradients):
             space = spaces.popleft()  # at most `threads` run at once, so one is always there
             try:
-                with degree(1):
-                    return self.one(example, gradients, space, factor)
+                with degree(1), kernel_path(path):  # both belong to a thread
+                    return self._work(item, prepare, gradients, space, factor)
             finally:
                 spaces.append(space)
 
-        parts, waiting, todo = [], deque(), deque(examples)
+        results, waiting, todo = [], deque(), deque(examples)
         try:
             while todo or waiting:
                 while todo and sets:
                     gradients = sets.popleft()
                     waiting.append((self._pool.submit(work, todo.popleft(), gradients), gradients))
-                future, gradients = waiting.popleft()
-                parts.append(future.result())
-                self._take(gradients, len(parts) == 1)
+                future, gradients = waiting[0]
+                results.append(future.result())
+                waiting.popleft()
+                self._take(gradients, len(results) == 1)
                 sets.append(gradients)
         finally:  # after an error or Ctrl-C no thread may go on writing into sets that the next batch will use
             for future, _ in waiting:
@@ -122,13 +122,15 @@ class BatchGradients:
             for future, _ in waiting:
                 if not future.cancelled():
                     future.exception()
-        return parts
+        return results
 
-    def find_fault(self, examples: list[Example]) -> tuple[str, str] | None:
-        """(example id, tensor) of the first gradient that is not finite, example by example; None when all are."""
-        for example in examples:
+    def find_fault(self, examples: list[Example], names, prepare=None) -> tuple[str, str] | None:
+        """(example id, tensor) of the first gradient among `names` that is not finite, example by example; None when
+        every example's are (then their sum overflowed)."""
+        for item in examples:
+            example = item if prepare is None else prepare(item)
             self.one(example, self._free[0], self._spaces[0], 1.0 / len(examples))
-            for name, array in self._free[0].items():
-                if not np.isfinite(array).all():
+            for name in names:
+                if not np.isfinite(self._free[0][name]).all():
                     return example.id, name
         return None

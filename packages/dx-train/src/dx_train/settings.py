@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 LOSS_TERMS = ("tag", "run", "role", "doc", "item", "key_value")
 
+NOT_BITS = ("checkpoint_every", "digest_every")  # may change between a run and its continuation
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainSettings:
@@ -27,8 +29,12 @@ class TrainSettings:
     loss_weights : weight of each loss term by name (tag, run, role, doc, item, key_value); 0 or absent: off
     field_weight : cross-entropy weight of every B- and I- tag (O weighs 1)
     ema_decay : decay of the moving average of the weights that is kept beside them; 0: none
-    augment : strength of augmentation, 0 (off) to 1
-    checkpoint_every, digest_every : steps between checkpoints and between weight digests in the log; 0: never
+    augment : strength of augmentation, 0 (off) to 1 (docs/training.md "Augmentation")
+    variant_share : how often one of an example's page-level variants stands in for it, where it has some
+    evaluate_every : steps between evaluations on the development part; 0: the examples divided by batch, rounded up
+    patience : evaluations without a better score after which the run stops; 0: it never stops early
+    checkpoint_every, digest_every : steps between checkpoints and between weight digests in the log; 0: never (a
+        checkpoint is still written at the end and when the run is interrupted)
     """
 
     seed: int = 0
@@ -48,6 +54,9 @@ class TrainSettings:
     field_weight: float = 3.0
     ema_decay: float = 0.0
     augment: float = 0.0
+    variant_share: float = 0.6
+    evaluate_every: int = 0
+    patience: int = 0
     checkpoint_every: int = 200
     digest_every: int = 0
 
@@ -76,7 +85,7 @@ class TrainSettings:
         for name in ("beta1", "beta2", "ema_decay"):
             if getattr(self, name) >= 1:
                 raise ValueError(f"{name} = {getattr(self, name)}: expected less than 1")
-        for name in ("final_rate", "augment"):
+        for name in ("final_rate", "augment", "variant_share"):
             if getattr(self, name) > 1:
                 raise ValueError(f"{name} = {getattr(self, name)}: expected at most 1")
         if self.eps == 0:
@@ -107,10 +116,14 @@ class TrainSettings:
             raise ValueError("there are no examples to train on")
         return self.steps or -(-self.epochs * examples // self.batch)
 
+    def evaluation_interval(self, examples: int) -> int:
+        """Steps between evaluations of a run over that many examples."""
+        return self.evaluate_every or -(-examples // self.batch)
+
     def bits(self) -> dict:
         """The settings that decide a bit of the result, as plain JSON values."""
         data = dataclasses.asdict(self)
-        for name in ("checkpoint_every", "digest_every"):
+        for name in NOT_BITS:
             del data[name]
         data["loss_weights"] = {name: value for name, value in self.loss_weights}
         return data

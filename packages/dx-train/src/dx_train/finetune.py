@@ -1,0 +1,127 @@
+"""FineTune: the plain interface of training."""
+import contextlib
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from .below import DocExtract, Losses
+from .checkpoint import CheckpointError
+from .run import Run, TrainResult
+from .runlog import locked
+from .settings import TrainSettings
+from .trainable import named_set, trainable_set
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a run, after its checkpoint was written; the message says how to go on."""
+
+
+class FineTune:
+    """Fine-tunes docextract models under fixed settings.
+
+    Parameters
+    ----------
+    settings : TrainSettings
+    scales : tensor name → learning-rate scale, an explicit allowlist of what is trained; None: the seed's rules
+        (docs/training.md "What is trained")
+    frozen_rows : tensor name → rows that stay as they are
+    """
+
+    def __init__(self, settings: TrainSettings, *, scales=None, frozen_rows=None):
+        self.settings = settings
+        self.scales, self.frozen_rows = scales, frozen_rows
+
+    @contextlib.contextmanager
+    def start(self, model: DocExtract, examples, *, development=None, digests=None, folder=None, tell=None):
+        """A Run to iterate over, as a context manager; arguments as `run`.
+
+            with FineTune(settings).start(model, examples, folder="out") as run:
+                for record in run:
+                    ...
+                result = run.finish()
+        """
+        active = self.settings.active_losses()
+        losses = Losses(model.config, active, self.settings.field_weight)
+        if self.scales is None:
+            trainable = trainable_set(model.parameters, active, self.settings.backbone_scale, self.frozen_rows)
+        else:
+            trainable = named_set(model.parameters, self.scales, self.frozen_rows)
+        with contextlib.ExitStack() as stack:
+            if folder is not None:
+                try:
+                    Path(folder).mkdir(parents=True, exist_ok=True)
+                    stack.enter_context(locked(folder))
+                except OSError as error:
+                    raise CheckpointError(f"{folder} cannot be written to: {error.strerror or error}") from error
+            run = Run(self.settings, model, examples, trainable, losses, development=development, digests=digests,
+                      folder=folder, tell=tell)
+            stack.callback(run.close)
+            yield run
+
+    def run(self, model: DocExtract, examples, *, development=None, digests=None, folder=None, progress=None,
+            tell=None) -> TrainResult:
+        """Trains to the end and gives the result; the model passed stays as it is.
+
+        Parameters
+        ----------
+        model : DocExtract to start from
+        examples : Examples with distinct ids, in an order that is the same every time
+        development : callable taking a DocExtract and giving a score (higher is better); early stopping, best weights
+        digests : name → digest of what else the run depends on (label files, the development part); a checkpoint is
+            continued under the same ones only
+        folder : where checkpoints, log and model go; a run found there is continued; None: nothing is written
+        progress : whether to show progress; None: when stderr is a terminal
+        tell : takes each message for the user; None: they go to stderr
+
+        Raises
+        ------
+        TrainingError : a loss or gradient that is not finite · CheckpointError : a checkpoint that cannot be written or
+        belongs to another run · FolderInUse : another run works in the folder · Interrupted : Ctrl-C, after the
+        checkpoint is written
+        """
+        with self.start(model, examples, development=development, digests=digests, folder=folder, tell=tell) as run:
+            with _Interrupt() as interrupt, _bar(run, progress) as bar:
+                while not run.done:
+                    record = run.advance()
+                    bar.set_postfix_str(f"loss {record.loss:.4f}", refresh=False)
+                    bar.update()
+                    if interrupt.asked and not run.done:
+                        raise Interrupted(_stop(run))
+            return run.finish()
+
+
+def _stop(run: Run) -> str:
+    if run.folder is None:
+        return f"interrupted after step {run.step} of {run.total}; without a folder nothing was kept"
+    run.save()
+    return (f"interrupted after step {run.step} of {run.total}; everything is in {run.folder}: start the same run "
+            "again to continue")
+
+
+def _bar(run: Run, progress):
+    from tqdm import tqdm
+
+    hidden = (not sys.stderr.isatty()) if progress is None else not progress
+    return tqdm(total=run.total, initial=run.step, unit="step", disable=hidden, file=sys.stderr)
+
+
+class _Interrupt:
+    """Turns the first Ctrl-C into a wish to stop after the step in progress; the second one stops at once."""
+
+    def __init__(self):
+        self.asked, self._before = False, None
+
+    def __enter__(self):
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._ask)
+        return self
+
+    def _ask(self, number, frame):
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+    def __exit__(self, *_):
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)

@@ -211,3 +211,19 @@ def test_turned_letters_are_joined_on_request(angle):
     assert m.join_letters(joined, angle).words == joined.words
     with pytest.raises(ValueError, match="angle = 45"):
         m.join_letters(page, 45)
+
+
+def test_damaged_gzip_is_named(tmp_path, rng):
+    packed = gzip.compress(b"\n".join(json.dumps(page([5, 5, 9, i])).encode() for i in range(10, 200)))
+    path = tmp_path / "x.jsonl.gz"
+    refused = 0
+    for _ in range(60):
+        bad = bytearray(packed)
+        bad[rng.integers(0, len(bad))] ^= 1 << rng.integers(0, 8)
+        path.write_bytes(bytes(bad))
+        try:
+            list(m.read_pages(path))
+        except m.PageError as error:
+            assert "x.jsonl.gz:" in str(error)
+            refused += 1
+    assert refused > 40

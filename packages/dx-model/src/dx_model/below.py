@@ -21,6 +21,7 @@ from dx_kernels import EncoderWeights as EncoderWeights
 from dx_kernels import epoch_permutation as epoch_permutation
 from dx_kernels import get_degree as get_degree
 from dx_kernels import get_path as get_path
+from dx_kernels import groups_of_pointers as groups_of_pointers
 from dx_kernels import gradient_norm as gradient_norm
 from dx_kernels import kernel_path as kernel_path
 from dx_kernels import layer_norm_backward as layer_norm_backward
@@ -40,11 +41,13 @@ from dx_kernels import PAIR_REALS as PAIR_REALS
 from dx_kernels import PAIR_WHOLES as PAIR_WHOLES
 from dx_kernels import pointer_backward as pointer_backward
 from dx_kernels import pointer_forward as pointer_forward
+from dx_kernels import pointers_of_scores as pointers_of_scores
 from dx_kernels import positions as positions
 from dx_kernels import reading_order as reading_order
 from dx_kernels import run_loss as run_loss
 from dx_kernels import run_posteriors as run_posteriors
 from dx_kernels import runs_of_tags as runs_of_tags
+from dx_kernels import softmax_forward as softmax_forward
 from dx_kernels import substream as substream
 from dx_kernels import text_clean as text_clean
 from dx_kernels import text_cuts as text_cuts

@@ -3,6 +3,7 @@ import gzip
 import io
 import json
 import os
+import zlib
 
 from . import strict_json
 from .files import write_atomic
@@ -36,7 +37,7 @@ def read_documents(path, *, repair=False, problems=None):
             number += 1
             try:
                 line = file.readline()
-            except (OSError, EOFError) as error:
+            except (OSError, EOFError, zlib.error) as error:
                 raise PageError(f"{path}:{number}: {error}") from None
             if not line:
                 return

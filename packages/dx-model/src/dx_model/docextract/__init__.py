@@ -3,6 +3,10 @@ from ..container import ModelFileError as ModelFileError
 from .config import DocExtractConfig as DocExtractConfig
 from .config import TensorSpec as TensorSpec
 from .config import tensor_table as tensor_table
+from .extraction import PageLogits as PageLogits
+from .extraction import extract_document as extract_document
+from .extraction import extract_page as extract_page
+from .extraction import page_logits as page_logits
 from .initial import initial_parameters as initial_parameters
 from .losses import HEAD_OF as HEAD_OF
 from .losses import Losses as Losses
@@ -12,4 +16,13 @@ from .model import DocExtract as DocExtract
 from .model import Outputs as Outputs
 from .parameters import Gradients as Gradients
 from .parameters import Parameters as Parameters
+from .results import Choice as Choice
+from .results import DocumentResult as DocumentResult
+from .results import Entity as Entity
+from .results import FieldResult as FieldResult
+from .results import Group as Group
+from .results import PageResult as PageResult
+from .results import Pair as Pair
+from .results import Part as Part
+from .results import Value as Value
 from .workspace import Workspace as Workspace

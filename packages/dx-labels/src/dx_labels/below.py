@@ -25,6 +25,7 @@ from dx_train import read_pages as read_pages
 from dx_train import reading_order as reading_order
 from dx_train import StrictJSONError as StrictJSONError
 from dx_train import Targets as Targets
+from dx_train import text_kinds as text_kinds
 from dx_train import window_id as window_id
 from dx_train import window_owners as window_owners
 from dx_train import Word as Word

@@ -15,6 +15,7 @@ from .below import positions as positions
 from .below import run_posteriors as run_posteriors
 from .below import runs_of_tags as runs_of_tags
 from .below import substream as substream
+from .below import text_kinds as text_kinds
 from .below import uniform64 as uniform64
 from .canonical_json import canonical as canonical_bytes  # noqa: F401
 from .container import ModelFileError as ModelFileError

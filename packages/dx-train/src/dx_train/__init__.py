@@ -41,6 +41,7 @@ from .below import runs_of_tags as runs_of_tags
 from .below import StrictJSONError as StrictJSONError
 from .below import substream as substream
 from .below import Targets as Targets
+from .below import text_kinds as text_kinds
 from .below import uniform64 as uniform64
 from .below import window_id as window_id
 from .below import window_owners as window_owners

@@ -46,6 +46,7 @@ from dx_model import runs_of_tags as runs_of_tags
 from dx_model import StrictJSONError as StrictJSONError
 from dx_model import substream as substream
 from dx_model import Targets as Targets
+from dx_model import text_kinds as text_kinds
 from dx_model import uniform64 as uniform64
 from dx_model import window_id as window_id
 from dx_model import window_owners as window_owners

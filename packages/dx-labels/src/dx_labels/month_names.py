@@ -64,5 +64,5 @@ def _months():
 
 
 MONTHS = _months()  # name, upper-cased → 1 to 12; no name stands for two months
-FILLING = frozenset(_FILLING.split())
-WEEKDAYS = frozenset(w for day in _WEEKDAYS.split() for w in (day, without_accents(day)))
+FILLING = dict.fromkeys(_FILLING.split(), True)
+WEEKDAYS = {w: True for day in _WEEKDAYS.split() for w in (day, without_accents(day))}

@@ -69,7 +69,7 @@ class Draw:
 
     def whole(self, low, high, *shape, dtype=np.int32):
         """Whole numbers from low to high - 1."""
-        return (self.words(*shape) % np.uint64(max(high - low, 1))).astype(np.int64).__add__(low).astype(dtype)
+        return ((self.words(*shape) % np.uint64(max(high - low, 1))).astype(np.int64) + low).astype(dtype)
 
     def real(self, *shape, dtype=np.float32, kind=None):
         """Floating-point numbers of the kind; plain: multiples of 2^-20 in [-2, 2)."""
@@ -94,10 +94,7 @@ class Draw:
 
 def guarded(array):
     """(copy of the array, the memory around it, where it starts)."""
-    memory = np.full(array.nbytes + 2 * GUARD, FILL, np.uint8)
-    start = GUARD + -(memory.ctypes.data + GUARD) % 16
-    memory = np.full(array.nbytes + 2 * GUARD + 16, FILL, np.uint8) if start + array.nbytes + GUARD > len(
-        memory) else memory
+    memory = np.full(array.nbytes + 2 * GUARD + 16, FILL, np.uint8)
     start = GUARD + -(memory.ctypes.data + GUARD) % 16
     copy = memory[start:start + array.nbytes].view(array.dtype).reshape(array.shape)
     copy[...] = array

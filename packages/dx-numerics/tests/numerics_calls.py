@@ -7,8 +7,8 @@ LARGE = 100_003
 NAMES32 = ("exp32", "tanh32", "erf32", "sigmoid32", "rsqrt32")
 NAMES64 = ("exp64", "log64", "log1p64", "softplus64")
 # Control of the process, and tools that look at results: nothing that a kernel's bits depend on.
-NO_KERNELS = {"AllowanceReport", "Check", "SelfCheckReport", "allowance", "available_paths", "canonical_bytes", "degree",
-              "digest", "digest_named", "get_degree", "get_include", "get_path", "kernel_path", "selfcheck",
+NO_KERNELS = {"AllowanceReport", "Check", "SelfCheckReport", "allowance", "available_paths", "canonical_bytes",
+              "degree", "digest", "digest_named", "get_degree", "get_include", "get_path", "kernel_path", "selfcheck",
               "set_degree", "set_path", "ulp_distance"}
 REGISTRY = {}
 
@@ -39,8 +39,8 @@ for _name in NAMES64:
 
 @kernel("widen_float16")
 def widen_float16(n, draw):
-    x = draw.whole(0, 2**16, n, dtype=np.uint16)
-    return [call(dx.widen_float16, x), call(dx.widen_float16, draw.whole(0, 0x7C00, n, dtype=np.uint16).view(np.float16))]
+    x, finite = (draw.whole(0, high, n, dtype=np.uint16) for high in (2**16, 0x7C00))
+    return [call(dx.widen_float16, x), call(dx.widen_float16, finite.view(np.float16))]
 
 
 @kernel("widen_bfloat16")

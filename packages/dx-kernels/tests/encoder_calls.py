@@ -15,6 +15,10 @@ def encoder_weights(*block_list, **options):
     return encoder.EncoderWeights(block_list, **options)
 
 
+def made_and_used(block_list, x, **options):
+    encoder.encoder_forward(encoder.EncoderWeights(block_list, **options), x)
+
+
 def stack(draw, count=2, d=18, inner=33, **options):
     """An EncoderWeights made anew for every run."""
     made = blocks(draw, count, d, inner)
@@ -23,8 +27,8 @@ def stack(draw, count=2, d=18, inner=33, **options):
 
 @kernel("EncoderWeights", 200)
 def encoder_weights_calls(n, draw):
-    weights, _ = stack(draw, activation="gelu_erf", eps=1e-3)
-    return [call(encoder.encoder_forward, weights, Out(draw.real(n, 18)))]
+    return [call(made_and_used, blocks(draw, 2, 18, 33), Out(draw.real(n, 18)), heads=3, eps=1e-3, activation=activation)
+            for activation in ("gelu_erf", "gelu_tanh")]
 
 
 @kernel("encoder_saved_floats", 200)

@@ -7,9 +7,8 @@ import numpy as np
 from calls import Built, Out, call, out
 
 LARGE = 100_003
-# Public names that compute nothing a kernel's bits depend on: control of the process; fma_probe counts operations for
-# a benchmark, as many as a path's registers hold.
-NO_KERNELS = {"available_paths", "degree", "get_degree", "get_path", "kernel_path", "fma_probe"}
+# Counts operations for a benchmark, as many as the path's registers hold. (What dx-numerics defines is tested there.)
+NO_KERNELS = {"fma_probe"}
 REGISTRY = {}
 
 
@@ -22,14 +21,11 @@ def kernel(name, large):
 
 
 def public():
-    """Names of the public functions and classes of all modules of the package."""
-    names = {name for name, value in vars(k).items() if callable(value)}
-    for info in pkgutil.iter_modules(k.__path__):
-        if not info.ispkg and info.name not in ("_core", "below"):
-            module = importlib.import_module(f"dx_kernels.{info.name}")
-            names |= {name for name, value in vars(module).items()
-                      if callable(value) and getattr(value, "__module__", None) == module.__name__}
-    return {name for name in names if not name.startswith("_")}
+    """Names of the public functions and classes of all modules ."""
+    modules = [importlib.import_module(f"dx_kernels.{info.name}") for info in pkgutil.iter_modules(k.__path__)
+               if not info.name.startswith("_") and info.name not in ("below", "ref")]
+    return {name for module in modules for name, value in vars(module).items()
+            if callable(value) and getattr(value, "__module__", None) == module.__name__ and not name.startswith("_")}
 
 
 def register_elementwise(name):
@@ -248,6 +244,10 @@ def linear_backward(n, draw):
     return [*made, call(k.linear_backward, draw.real(4, n), draw.real(4, 5), None, dweight=out(n, 5), dbias=out(n))]
 
 
+def packed_product(a, b, c, transpose_a, **options):
+    k.matmul(a, k.PackedMatrix(b, **options), c, transpose_a=transpose_a)
+
+
 def products(n, draw, plain, packed):
     """Products with every layout, where n is each of the three sizes in turn."""
     made = []
@@ -259,7 +259,7 @@ def products(n, draw, plain, packed):
                 if plain:
                     made.append(call(k.matmul, a, b, out(rows, columns), transpose_a=ta, transpose_b=tb))
                 if packed:
-                    made.append(call(k.matmul, a, pack(b, transpose_b=tb), out(rows, columns), transpose_a=ta))
+                    made.append(call(packed_product, a, b, out(rows, columns), ta, transpose_b=tb))
     return made
 
 

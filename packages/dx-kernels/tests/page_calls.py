@@ -4,7 +4,7 @@ import importlib.util
 import dx_kernels as k
 import numpy as np
 from calls import Draw, call, out
-from kernel_calls import REGISTRY, kernel
+from kernel_calls import REGISTRY, kernel, pair_layers
 
 LARGE = 250
 ALPHABET = np.array([*map(ord, "0123456789.,-/:()%$€ RMTOALtotalß漢Ж"), 0xD800, 0x378, 0x1F600, 0x110000], np.uint32)
@@ -112,6 +112,12 @@ def pair_features(n, draw):
     return [call(k.pair_features, real, whole, out(k.PAIR_FEATURE_COUNT, n, n)),
             call(k.pair_features, real, whole, out(k.PAIR_FEATURE_COUNT, rows, n), i0=n - rows),
             call(k.pair_features, draw.real(6, n, dtype=np.float64), whole, out(k.PAIR_FEATURE_COUNT, n, n))]
+
+
+@kernel("pair_bias_forward", 150)
+def pair_bias_forward(n, draw):
+    _, real, whole = geometry(n, draw)
+    return [call(k.pair_bias_forward, real, whole, *pair_layers(draw), out(3, n, n))]
 
 
 REPEATED = np.array([0, 0, 1], np.uint8)

@@ -30,12 +30,29 @@ cdef enum:
 
 cdef const float *address(object array) except *:
     cdef const float[::1] view = array.reshape(-1)
-    return &view[0]
+    return &view[0] if view.shape[0] else NULL
 
 
 cdef float *address_to_write(object array) except *:
     cdef float[::1] view = array.reshape(-1)
-    return &view[0]
+    return &view[0] if view.shape[0] else NULL
+
+
+cdef int check_array(str where, object array, tuple shape) except -1:
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"{where} is {type(array).__name__}: expected a float32 array")
+    if array.shape != shape or array.dtype != np.float32 or not array.flags.c_contiguous:
+        raise ValueError(f"{where} has shape {array.shape}, type {array.dtype}: expected {shape}, float32, C-contiguous")
+    return 0
+
+
+cdef list check_blocks(str where, object blocks):
+    """The blocks as tuples of TENSORS entries."""
+    made = [tuple(block) for block in blocks]
+    for i, block in enumerate(made):
+        if len(block) != TENSORS:
+            raise ValueError(f"{where} {i} has {len(block)} arrays: expected {TENSORS}")
+    return made
 
 
 class EncoderWeights:
@@ -52,25 +69,20 @@ class EncoderWeights:
     """
 
     def __init__(self, blocks, *, int heads, float eps=1e-5, activation="gelu_tanh"):
-        if activation not in ACTIVATIONS:
+        if not isinstance(activation, str) or activation not in ACTIVATIONS:
             raise ValueError(f"activation = {activation!r}: expected one of {', '.join(map(repr, ACTIVATIONS))}")
         if not eps >= 0:
             raise ValueError(f"eps = {eps}: expected a number >= 0")
-        self.blocks = [tuple(block) for block in blocks]
+        self.blocks = check_blocks("block", blocks)
         self.num_blocks, self.heads, self.eps, self.activation = len(self.blocks), heads, eps, activation
-        self.d = self.blocks[0][0].shape[0] if self.blocks else 0
-        self.inner = self.blocks[0][8].shape[0] if self.blocks else 0
+        self.d, self.inner = (len(self.blocks[0][k]) if self.blocks else 0 for k in (0, 8))
         if heads < 1 or self.d % heads or (self.blocks and self.d < 1):
             raise ValueError(f"heads = {heads}: expected a divisor of d = {self.d}")
         d, m = self.d, self.inner
         shapes = ((d,), (d,), (3 * d, d), (3 * d,), (d, d), (d,), (d,), (d,), (m, d), (m,), (d, m), (d,))
         for i, block in enumerate(self.blocks):
-            if len(block) != TENSORS:
-                raise ValueError(f"block {i} has {len(block)} arrays: expected {TENSORS}")
             for name, array, shape in zip(BLOCK_TENSORS, block, shapes):
-                if array.shape != shape or array.dtype != np.float32 or not array.flags.c_contiguous:
-                    raise ValueError(f"block {i} {name} has shape {array.shape}, type {array.dtype}: expected {shape}, "
-                                     "float32, C-contiguous")
+                check_array(f"block {i} {name}", array, shape)
         self.forward_packs = [[PackedMatrix(block[k], transpose_b=True) for k in (2, 4, 8, 10)] for block in self.blocks]
         self.backward_packs = None
 
@@ -90,13 +102,18 @@ class EncoderWeights:
         return self.backward_packs
 
 
+cdef int check_weights(object weights) except -1:
+    if not isinstance(weights, EncoderWeights):
+        raise TypeError(f"weights is {type(weights).__name__}: expected EncoderWeights")
+    return 0
+
+
 cdef object fill(dx_encoder *e, object weights, object packs, const float[:, ::1] x, const float[:, :, ::1] bias,
                  const unsigned char[::1] mask, str name):
     """Fills e's sizes and pointers; returns what must stay alive while it is used."""
     cdef Py_ssize_t i, k
     cdef PackedMatrix pack
-    if not isinstance(weights, EncoderWeights):
-        raise TypeError(f"weights is {type(weights).__name__}: expected EncoderWeights")
+    check_weights(weights)
     e.blocks, e.heads, e.inner = weights.num_blocks, weights.heads, weights.inner
     e.n, e.d = x.shape[0], x.shape[1]
     e.eps, e.activation = weights.eps, ACTIVATIONS[weights.activation]
@@ -124,8 +141,14 @@ cdef object fill(dx_encoder *e, object weights, object packs, const float[:, ::1
 
 
 def encoder_saved_floats(weights, Py_ssize_t n):
-    """Number of float32 values that encoder_forward saves for backward over n rows."""
+    """Number of float32 values that encoder_forward saves for backward over n rows.
+
+    Raises    TypeError: weights · ValueError: n outside 0..2^24
+    """
     cdef dx_encoder e
+    check_weights(weights)
+    if not 0 <= n <= 16777216:
+        raise ValueError(f"n = {n}: expected 0 to 2^24 rows")
     e.blocks, e.n, e.d, e.heads, e.inner = weights.num_blocks, n, weights.d, weights.heads, weights.inner
     e.activation = ACTIVATIONS[weights.activation]
     return (<const encoder_table *>table()).encoder_saved_floats(&e)
@@ -189,18 +212,15 @@ def encoder_backward(weights, const float[::1] saved not None, float[:, ::1] dx 
                  mask, "dx")
     check_saved(t, &e, saved)
     shape3("dbias", dbias, e.heads, e.n, e.n)
+    grads = check_blocks("grads", grads)
     if len(grads) != e.blocks:
         raise ValueError(f"grads has {len(grads)} blocks: expected {e.blocks}")
     pointers = np.empty(e.blocks * TENSORS + 1, np.uintp)
     cdef size_t[::1] table_of = pointers
     for i in range(e.blocks):
-        if len(grads[i]) != TENSORS:
-            raise ValueError(f"grads[{i}] has {len(grads[i])} arrays: expected {TENSORS}")
         for k in range(TENSORS):
-            g, w = grads[i][k], weights.blocks[i][k]
-            if g.shape != w.shape or g.dtype != np.float32 or not g.flags.c_contiguous:
-                raise ValueError(f"grads[{i}] {BLOCK_TENSORS[k]} has shape {g.shape}, type {g.dtype}: expected "
-                                 f"{w.shape}, float32, C-contiguous")
+            g = grads[i][k]
+            check_array(f"grads {i} {BLOCK_TENSORS[k]}", g, weights.blocks[i][k].shape)
             table_of[i * TENSORS + k] = <size_t>address_to_write(g)
     if e.n == 0:
         for block in grads:

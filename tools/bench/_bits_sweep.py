@@ -41,7 +41,7 @@ def mode_is_set(mode):
 
 
 def docextract(feed):
-    """(digest, number of passes) of a small docextract model, forward and backward; None where dx_model is not there."""
+    """(digest, number of passes) of a small docextract model, forward and backward; None without dx_model."""
     import importlib.util
     if importlib.util.find_spec("dx_model") is None:
         return None

@@ -75,7 +75,7 @@ class Draw:
         """Floating-point numbers of the kind; plain: multiples of 2^-20 in [-2, 2)."""
         kind = kind or self.kind
         words = self.words(*shape)
-        plain = ((words >> np.uint64(42)).astype(np.int64) - 2**21).astype(dtype) * dtype(2.0**-20)
+        plain = ((words >> np.uint64(42)).astype(np.int64) - 2**21).astype(dtype) / dtype(1 << 20)
         if kind == "plain":
             return plain
         size = np.dtype(dtype).itemsize * 8

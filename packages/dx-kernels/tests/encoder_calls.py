@@ -27,8 +27,8 @@ def stack(draw, count=2, d=18, inner=33, **options):
 
 @kernel("EncoderWeights", 200)
 def encoder_weights_calls(n, draw):
-    return [call(made_and_used, blocks(draw, 2, 18, 33), Out(draw.real(n, 18)), heads=3, eps=1e-3, activation=activation)
-            for activation in ("gelu_erf", "gelu_tanh")]
+    return [call(made_and_used, blocks(draw, 2, 18, 33), Out(draw.real(n, 18)), heads=3, eps=1e-3, activation=a)
+            for a in ("gelu_erf", "gelu_tanh")]
 
 
 @kernel("encoder_saved_floats", 200)

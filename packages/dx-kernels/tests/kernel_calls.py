@@ -291,7 +291,7 @@ def gradient_norm(n, draw):
 
 @kernel("clip_factor", 1000)
 def clip_factor(n, draw):
-    return [call(k.clip_factor, float(n), 1.0), call(k.clip_factor, n / 7, 0.3)]
+    return [call(k.clip_factor, float(n), 1.0), call(k.clip_factor, n / 8, 0.3)]
 
 
 @kernel("clip_gradients", LARGE)

@@ -7,6 +7,9 @@ cdef const void *table() noexcept nogil
 # A kernel's status: MemoryError on DX_NO_MEMORY.
 cdef int raise_status(int status) except -1
 
+# A setting as binary32, rounded to nearest whatever mode the calling thread is in: arguments are declared double.
+cdef float to_float(double value) noexcept nogil
+
 # Addresses that are safe for views of size zero (NULL) and for None (NULL).
 cdef const float *in1(const float[::1] a)
 cdef const float *in2(const float[:, ::1] a)

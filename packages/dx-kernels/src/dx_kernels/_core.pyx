@@ -11,6 +11,13 @@ cdef extern from "table.h" nogil:
 cdef extern from *:
     const char *DX_BUILT_AGAINST
 
+cdef extern from *:
+    """
+    /* Volatile, so that the compiler rounds between fp_enter and fp_leave. */
+    static inline float dx_narrow(double x) { volatile double from = x; volatile float to = (float)from; return to; }
+    """
+    float dx_narrow(double x) nogil
+
 BUILT_AGAINST = DX_BUILT_AGAINST.decode()
 dx_rt.parallel = parallel
 
@@ -23,6 +30,13 @@ cdef int raise_status(int status) except -1:
     if status != 0:
         raise MemoryError("not enough memory for the kernel's scratch space")
     return 0
+
+
+cdef float to_float(double value) noexcept nogil:
+    cdef unsigned long long saved = fp_enter()
+    cdef float result = dx_narrow(value)
+    fp_leave(saved)
+    return result
 
 
 cdef const float *in1(const float[::1] a):

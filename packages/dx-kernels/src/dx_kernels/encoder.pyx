@@ -1,5 +1,5 @@
 """A stack of pre-norm transformer blocks, forward and backward, each in one call."""
-from dx_kernels._core cimport degree_current, fp_enter, fp_leave, in3, out2, out3, raise_status, shape2, shape3, table
+from dx_kernels._core cimport degree_current, fp_enter, fp_leave, in3, out2, out3, raise_status, shape2, shape3, table, to_float
 from dx_kernels.matmul cimport PackedMatrix, address_of
 
 import numpy as np
@@ -68,13 +68,13 @@ class EncoderWeights:
     Raises      ValueError: shape, type or layout of an array, by block and name; d not a multiple of heads
     """
 
-    def __init__(self, blocks, *, int heads, float eps=1e-5, activation="gelu_tanh"):
+    def __init__(self, blocks, *, int heads, double eps=1e-5, activation="gelu_tanh"):
         if not isinstance(activation, str) or activation not in ACTIVATIONS:
             raise ValueError(f"activation = {activation!r}: expected one of {', '.join(map(repr, ACTIVATIONS))}")
         if not eps >= 0:
             raise ValueError(f"eps = {eps}: expected a number >= 0")
         self.blocks = check_blocks("block", blocks)
-        self.num_blocks, self.heads, self.eps, self.activation = len(self.blocks), heads, eps, activation
+        self.num_blocks, self.heads, self.eps, self.activation = len(self.blocks), heads, to_float(eps), activation
         self.d, self.inner = (len(self.blocks[0][k]) if self.blocks else 0 for k in (0, 8))
         if heads < 1 or self.d % heads or (self.blocks and self.d < 1):
             raise ValueError(f"heads = {heads}: expected a divisor of d = {self.d}")

@@ -1,6 +1,6 @@
 """Layer normalisation over the last axis, forward and backward."""
 from dx_kernels._core cimport (degree_current, fp_enter, fp_leave, in1, in2, out1, out2, raise_status, shape1, shape2,
-                               table)
+                               table, to_float)
 
 cdef extern from "table.h" nogil:
     ctypedef struct layer_norm_table "dx_kernels_table":
@@ -11,7 +11,7 @@ cdef extern from "table.h" nogil:
                                    float *dbias) noexcept nogil
 
 
-cdef int check_size(Py_ssize_t d, float eps) except -1:
+cdef int check_size(Py_ssize_t d, double eps) except -1:
     if d < 1:
         raise ValueError(f"x has rows of {d} elements: expected at least 1")
     if not eps >= 0:
@@ -20,7 +20,7 @@ cdef int check_size(Py_ssize_t d, float eps) except -1:
 
 
 def layer_norm_forward(const float[:, ::1] x not None, const float[::1] weight, const float[::1] bias,
-                       float[:, ::1] y not None, float[:, ::1] xhat=None, float[::1] inv=None, *, float eps=1e-5):
+                       float[:, ::1] y not None, float[:, ::1] xhat=None, float[::1] inv=None, *, double eps=1e-5):
     """y := xhat * weight + bias, xhat = (x - mean) * inv, inv = 1 / sqrt(variance + eps), row by row.
 
     Shapes    x (rows, d) read only · weight, bias (d,) or None (1 and 0) · y (rows, d) · xhat (rows, d) and
@@ -48,11 +48,12 @@ def layer_norm_forward(const float[:, ::1] x not None, const float[::1] weight, 
     cdef float *py = out2(y)
     cdef float *ph = out2(xhat)
     cdef float *pi = out1(inv)
+    cdef float added = to_float(eps)
     if rows == 0:
         return
     with nogil:
         saved = fp_enter()
-        status = t.layer_norm_forward(degree_current(), rows, d, px, pw, pb, eps, py, ph, pi)
+        status = t.layer_norm_forward(degree_current(), rows, d, px, pw, pb, added, py, ph, pi)
         fp_leave(saved)
     raise_status(status)
 

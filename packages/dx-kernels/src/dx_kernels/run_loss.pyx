@@ -4,6 +4,13 @@ from dx_kernels._page cimport check_schema
 
 import numpy as np
 
+cdef extern from *:
+    """
+    /* Volatile, so that the sum is done before fp_leave. */
+    static inline double dx_seal(double x) { volatile double y = x; return y; }
+    """
+    double dx_seal(double x) nogil
+
 cdef extern from "table.h" nogil:
     ctypedef struct run_loss_table "dx_kernels_table":
         int (*run_loss)(int degree, Py_ssize_t n, Py_ssize_t fields, const float *logits,
@@ -89,7 +96,11 @@ def run_loss(const float[:, ::1] logits not None, const unsigned char[::1] repea
             status = t.run_loss(degree_current(), n, c, pl, pr, m, pf, &begin[0], &ends[0, 0], pw, scale, po, pd)
             fp_leave(saved)
         raise_status(status)
-    for x in range(m):
-        numerator = numerator + (losses[x] if weights is None else weights[x] * losses[x])
-        denominator = denominator + (1.0 if weights is None else weights[x])
+    with nogil:
+        saved = fp_enter()
+        for x in range(m):
+            numerator = numerator + (po[x] if pw == NULL else pw[x] * po[x])
+            denominator = denominator + (1.0 if pw == NULL else pw[x])
+        numerator, denominator = dx_seal(numerator), dx_seal(denominator)
+        fp_leave(saved)
     return numerator, denominator

@@ -1,5 +1,5 @@
 """Row softmax with scale, bias, mask and limits, forward and backward."""
-from dx_kernels._core cimport degree_current, fp_enter, fp_leave, in2, out2, raise_status, shape2, table
+from dx_kernels._core cimport degree_current, fp_enter, fp_leave, in2, out2, raise_status, shape2, table, to_float
 
 cdef extern from "table.h" nogil:
     ctypedef struct softmax_table "dx_kernels_table":
@@ -10,13 +10,14 @@ cdef extern from "table.h" nogil:
                                 float scale, float *draw, float *dbias) noexcept nogil
 
 
-cdef int check_scale(float scale) except -1:
-    if not 0 < scale < float("inf"):
+cdef float check_scale(double scale) except -1:
+    cdef float divisor = to_float(scale)
+    if not 0 < divisor < float("inf"):
         raise ValueError(f"scale = {scale}: expected a finite number > 0")
-    return 0
+    return divisor
 
 
-def softmax_forward(const float[:, ::1] raw not None, float[:, ::1] p not None, *, float scale=1.0,
+def softmax_forward(const float[:, ::1] raw not None, float[:, ::1] p not None, *, double scale=1.0,
                     const float[:, ::1] bias=None, const unsigned char[:, ::1] mask=None,
                     const int[::1] limits=None):
     """p := softmax(raw / scale + bias) row by row, over the admitted columns; +0 elsewhere.
@@ -37,7 +38,7 @@ def softmax_forward(const float[:, ::1] raw not None, float[:, ::1] p not None, 
     cdef const int *pl = NULL
     cdef unsigned long long saved
     cdef int status
-    check_scale(scale)
+    cdef float divisor = check_scale(scale)
     shape2("bias", bias, rows, n)
     shape2("p", p, rows, n)
     if mask is not None and ((mask.shape[0] != rows and mask.shape[0] != 1) or mask.shape[1] != n):
@@ -60,13 +61,13 @@ def softmax_forward(const float[:, ::1] raw not None, float[:, ::1] p not None, 
     cdef float *pp = out2(p)
     with nogil:
         saved = fp_enter()
-        status = t.softmax_forward(degree_current(), rows, n, praw, scale, pb, pm, mask_stride, pl, pp)
+        status = t.softmax_forward(degree_current(), rows, n, praw, divisor, pb, pm, mask_stride, pl, pp)
         fp_leave(saved)
     raise_status(status)
 
 
 def softmax_backward(const float[:, ::1] p not None, const float[:, ::1] dp not None, float[:, ::1] draw=None,
-                     float[:, ::1] dbias=None, *, float scale=1.0):
+                     float[:, ::1] dbias=None, *, double scale=1.0):
     """ds = p * (dp - dot16(p, dp)) row by row; draw := ds / scale, dbias := ds.
 
     Shapes    p (softmax_forward's), dp, draw, dbias (rows, n); an output that is None is not computed
@@ -80,7 +81,7 @@ def softmax_backward(const float[:, ::1] p not None, const float[:, ::1] dp not 
     cdef const softmax_table *t = <const softmax_table *>table()
     cdef unsigned long long saved
     cdef int status
-    check_scale(scale)
+    cdef float divisor = check_scale(scale)
     shape2("dp", dp, rows, n)
     shape2("draw", draw, rows, n)
     shape2("dbias", dbias, rows, n)
@@ -92,6 +93,6 @@ def softmax_backward(const float[:, ::1] p not None, const float[:, ::1] dp not 
         return
     with nogil:
         saved = fp_enter()
-        status = t.softmax_backward(degree_current(), rows, n, pp, pdp, scale, pdraw, pdb)
+        status = t.softmax_backward(degree_current(), rows, n, pp, pdp, divisor, pdraw, pdb)
         fp_leave(saved)
     raise_status(status)

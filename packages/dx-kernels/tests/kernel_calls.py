@@ -275,6 +275,25 @@ def packed_matrix(n, draw):
     return products(n, draw, False, True)
 
 
+def product_pairs(n, draw):
+    made = products(n, draw, True, True)
+    return list(zip(made[::2], made[1::2], strict=True))
+
+
+def linear_pairs(n, draw):
+    made = linear_forward(n, draw)[:16]
+    return [(made[i], made[i + 2]) for i in range(16) if i % 4 < 2]
+
+
+def linear_backward_pairs(n, draw):
+    plain = call(k.linear_backward, draw.real(n, 17), None, draw.real(17, 33), out(n, 33))
+    return [(plain, plain._replace(args=(*plain.args[:2], pack(plain.args[2]), plain.args[3])))]
+
+
+# name → maker of pairs of calls: with a plain operand, and the same with a PackedMatrix
+PACKED_PAIRS = {"matmul": product_pairs, "linear_forward": linear_pairs, "linear_backward": linear_backward_pairs}
+
+
 @kernel("squared_norm", LARGE)
 def squared_norm(n, draw):
     return [call(k.squared_norm, draw.real(n)), call(k.squared_norm, draw.real(n), "name")]

@@ -1,5 +1,6 @@
 """A stack of pre-norm transformer blocks, forward and backward, each in one call."""
-from dx_kernels._core cimport degree_current, fp_enter, fp_leave, in3, out2, out3, raise_status, shape2, shape3, table, to_float
+from dx_kernels._core cimport (degree_current, fp_enter, fp_leave, in3, out2, out3, raise_status, shape2, shape3,
+                               table, to_float)
 from dx_kernels.matmul cimport PackedMatrix, address_of
 
 import numpy as np

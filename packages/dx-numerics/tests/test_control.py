@@ -163,3 +163,26 @@ def test_mode_is_known():
             _core._disturb("ieee")
     with pytest.raises(ValueError, match="mode = 'x': expected one of ieee"):
         _core._disturb("x")
+
+
+def test_ieee_mode():
+    """Plain arithmetic inside rounds to nearest; the mode of before comes back, also after an exception."""
+    @dx.ieee_mode()
+    def inside():
+        assert _core._is_ieee()
+
+    try:
+        for mode in ("up", "down", "zero", "flush"):
+            _core._disturb(mode)
+            with dx.ieee_mode():
+                assert _core._is_ieee()
+                with dx.ieee_mode():
+                    assert _core._is_ieee()
+                assert _core._is_ieee()
+            assert not _core._is_ieee()
+            with pytest.raises(KeyError), dx.ieee_mode():
+                raise KeyError
+            inside()
+            assert not _core._is_ieee()
+    finally:
+        _core._disturb("ieee")

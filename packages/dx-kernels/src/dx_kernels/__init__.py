@@ -28,6 +28,7 @@ from .below import digest_named as digest_named
 from .below import epoch_permutation as epoch_permutation
 from .below import get_degree as get_degree
 from .below import get_path as get_path
+from .below import ieee_mode as ieee_mode
 from .below import kernel_path as kernel_path
 from .below import normal32 as normal32
 from .below import permutation as permutation

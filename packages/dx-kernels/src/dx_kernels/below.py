@@ -13,6 +13,7 @@ from dx_numerics import exp64 as exp64
 from dx_numerics import get_degree as get_degree
 from dx_numerics import get_include as get_include
 from dx_numerics import get_path as get_path
+from dx_numerics import ieee_mode as ieee_mode
 from dx_numerics import kernel_path as kernel_path
 from dx_numerics import log64 as log64
 from dx_numerics import normal32 as normal32

@@ -23,6 +23,7 @@ from dx_kernels import get_degree as get_degree
 from dx_kernels import get_path as get_path
 from dx_kernels import groups_of_pointers as groups_of_pointers
 from dx_kernels import gradient_norm as gradient_norm
+from dx_kernels import ieee_mode as ieee_mode
 from dx_kernels import kernel_path as kernel_path
 from dx_kernels import layer_norm_backward as layer_norm_backward
 from dx_kernels import layer_norm_forward as layer_norm_forward

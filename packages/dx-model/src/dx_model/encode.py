@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .below import (PAIR_REALS, PAIR_WHOLES, WORD_FEATURE_COUNT, character_ids, distinct_rows, page_geometry,
-                    positions, text_clean, text_keys, text_kinds, word_features)
+from .below import (PAIR_REALS, PAIR_WHOLES, WORD_FEATURE_COUNT, character_ids, distinct_rows, ieee_mode,
+                    page_geometry, positions, text_clean, text_keys, text_kinds, word_features)
 from .cutting import Pieces, cut_words, piece_boxes
 from .reading import code_points, line_numbers, order_boxes, upright_boxes
 
@@ -108,6 +108,7 @@ def _distinct(ids):
     return distinct[:count], inverse
 
 
+@ieee_mode()
 def encode_page(page, encoding=Encoding()):
     """The arrays of a page.
 

@@ -8,6 +8,7 @@ from ._core import available_paths as available_paths
 from ._core import degree as degree
 from ._core import get_degree as get_degree
 from ._core import get_path as get_path
+from ._core import ieee_mode as ieee_mode
 from ._core import kernel_path as kernel_path
 from ._core import set_degree as set_degree
 from ._core import set_path as set_path

@@ -151,6 +151,20 @@ def degree(value):
         dx_thread_degree = saved
 
 
+@contextlib.contextmanager
+def ieee_mode():
+    """Context manager: this thread rounds to nearest and keeps subnormals inside, whatever mode it is in.
+
+    dx's own calls do so by themselves; this is for the plain arithmetic (Python's, numpy's) between them. Managers
+    nest, and must be left in the thread that entered them. Also a decorator: `@ieee_mode()`.
+    """
+    cdef unsigned long long saved = dx_fp_enter()
+    try:
+        yield
+    finally:
+        dx_fp_leave(saved)
+
+
 def _processors():
     """Processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

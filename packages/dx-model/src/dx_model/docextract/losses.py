@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..below import cross_entropy_backward, cross_entropy_forward, run_loss
+from ..below import cross_entropy_backward, cross_entropy_forward, ieee_mode, run_loss
 from .config import DocExtractConfig
 from .model import Outputs
 from .workspace import Workspace
@@ -68,6 +68,7 @@ class Losses:
         self.tag_weight[0] = 1.0
         self.repeated = config.repeated_mask()
 
+    @ieee_mode()
     def run(self, outputs: Outputs, targets: Targets, factor: float | None,
             workspace: Workspace) -> tuple[dict[str, LossPart], Outputs]:
         """Terms of one example and, unless factor is None, the gradients of its logits.
@@ -109,6 +110,7 @@ class Losses:
         return LossPart(*run_loss(logits, self.repeated, targets.run_fields, targets.run_places, losses, out,
                                   scale=inner))
 
+    @ieee_mode()
     def total(self, parts: dict[str, LossPart]) -> float:
         """Weighted sum of the terms of one example, in the order of TERMS, in binary64."""
         total = 0.0

@@ -13,6 +13,7 @@ from ..below import (
     encoder_backward,
     encoder_forward,
     encoder_saved_floats,
+    ieee_mode,
     layer_norm_backward,
     layer_norm_forward,
     linear_backward,
@@ -104,6 +105,7 @@ class DocExtract:
 
     # --- forward -----------------------------------------------------------------------------------------------------
 
+    @ieee_mode()
     def forward(self, page, heads=("tag", "role", "doc")) -> Outputs:
         """Logits of one encoded window for the named heads ("tag", "role", "doc", "pointer").
 
@@ -113,6 +115,7 @@ class DocExtract:
         x = self._encode(page, space, None)
         return self._heads(x, heads, lambda name, shape: np.empty(shape, np.float32))
 
+    @ieee_mode()
     def forward_saved(self, page, workspace: Workspace, heads=HEADS) -> Saved:
         """As `forward`, with the same bits, keeping in `workspace` what `backward` needs."""
         arrays: dict = {}
@@ -208,6 +211,7 @@ class DocExtract:
 
     # --- backward ----------------------------------------------------------------------------------------------------
 
+    @ieee_mode()
     def backward(self, saved: Saved, douts: Outputs, gradients: Gradients, *, backbone: bool = True) -> None:
         """Gradients of a loss from those of the logits: assigns every tensor of `gradients`.
 

@@ -8,6 +8,7 @@ import hashlib
 
 import numpy as np
 
+from ..below import ieee_mode
 from .config import CONV_TAPS, DocExtractConfig, TensorSpec, tensor_table
 
 CONV = "char_conv.weight"
@@ -103,6 +104,7 @@ class Gradients(TensorSet):
     def zero(self) -> None:
         self.flat[:] = 0.0
 
+    @ieee_mode()
     def add(self, other: "Gradients") -> None:
         """Adds another set elementwise: one plain binary32 addition each, so the order of calls is the order of the
         sum (numerics.md rule 4: example order)."""

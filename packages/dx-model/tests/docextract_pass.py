@@ -5,7 +5,8 @@ from dx_model.docextract import DocExtract, DocExtractConfig, Gradients, Losses,
 
 CONFIG = DocExtractConfig(fields=("total", "date", "item"), repeated=("item",), roles=("key", "value"),
                           doc_types=("receipt", "letter"), hidden_size=24, num_hidden_layers=2,
-                          num_attention_heads=2, intermediate_size=40, max_chars=12, char_dim=8, char_channels=20, pair_hidden=12, relation_size=8)
+                          num_attention_heads=2, intermediate_size=40, max_chars=12, char_dim=8,
+                          char_channels=20, pair_hidden=12, relation_size=8)
 WEIGHTS = {"tag": 1.0, "run": 0.5, "role": 0.5, "doc": 0.25, "item": 0.5, "key_value": 0.5}
 TEXTS = ("Receipt", "№12", "Date:", "2018-03-14", "Tea", "2", "x", "1.50", "3.00", "Cake", "4.25", "Total", "7.25",
          "EUR", "Ünïcode", "漢字", "-", "(VAT", "19%)", "1.16", "thank", "you", "Total", "7.25")

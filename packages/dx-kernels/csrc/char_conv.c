@@ -15,11 +15,11 @@
 #include "activations_inline.h"
 #include "table.h"
 
-#define BLOCK_ROWS 256
+#define BLOCK_ROWS 64 /* positions whose products stay in the first-level cache */
 
 typedef struct {
     ptrdiff_t words, length, channels, taps, out, left, gap, width; /* width: out rounded up to whole vectors */
-    const float *table, *bias, *packed;
+    const float *table, *bias, *packed; /* bias: whole vectors, zeros where there is none (relu takes -0 to +0) */
     const int32_t *ids;
     float *y, *scratch, *dweight;
     int32_t *argmax;
@@ -51,24 +51,42 @@ static void put_rows(const job *a, float *x, const int32_t *ids, ptrdiff_t n)
     }
 }
 
+/* Maximum over the word's rows z for the vector of outputs at o (columns beyond the last output are dropped). The
+ * maximum starts below every relu, so that the first character is taken, and NaN is taken whenever it has none yet. */
+DX_INLINE void pool_vector(const job *a, const int32_t *ids, ptrdiff_t n, const float *z, ptrdiff_t o, const int wanted,
+                           float *y, int32_t *where)
+{
+    const dx_vf zero = {0}, bias = dx_vload(a->bias + o);
+    dx_vf best = dx_vset(-1.0f);
+    dx_vi at = (dx_vi){0} - 1;
+    for (ptrdiff_t p = 0; p < n; p++) {
+        if (ids[p] == 0) continue;
+        dx_vf v = dx_vload(z + p * a->width + o) + bias;
+        v = dx_vselect(v < zero, zero, v + zero); /* dx_relu */
+        const dx_vi take = ~(v <= best) & (best == best);
+        best = dx_vselect(take, v, best);
+        if (wanted) at = (at & ~take) | (((dx_vi){0} + (int32_t)p) & take);
+    }
+    best = dx_vselect(best < zero, zero, best); /* no characters */
+    if (o + DX_VL <= a->out) {
+        dx_vstore(y + o, best);
+        if (wanted) *(dx_vi_any *)(where + o) = at;
+    } else
+        for (int l = 0; o + l < a->out; l++) {
+            y[o + l] = best[l];
+            if (wanted) where[o + l] = at[l];
+        }
+}
+
 static void pool(const job *a, ptrdiff_t w, ptrdiff_t n, const float *z)
 {
     const int32_t *ids = a->ids + w * a->length;
-    float *restrict y = a->y + w * a->out;
-    int32_t *restrict where = a->argmax ? a->argmax + w * a->out : NULL;
-    int found = 0;
-    for (ptrdiff_t o = 0; o < a->out; o++) y[o] = 0.0f;
-    if (where) for (ptrdiff_t o = 0; o < a->out; o++) where[o] = -1;
-    for (ptrdiff_t p = 0; p < n; p++, z += a->width) {
-        if (ids[p] == 0) continue;
-        for (ptrdiff_t o = 0; o < a->out; o++) {
-            float v = dx_relu(a->bias ? z[o] + a->bias[o] : z[o]);
-            int take = !found | (v > y[o]) | ((v != v) & (y[o] == y[o]));
-            y[o] = take ? v : y[o];
-            if (where) where[o] = take ? (int32_t)p : where[o];
-        }
-        found = 1;
-    }
+    float *y = a->y + w * a->out;
+    if (a->argmax)
+        for (ptrdiff_t o = 0; o < a->width; o += DX_VL)
+            pool_vector(a, ids, n, z, o, 1, y, a->argmax + w * a->out);
+    else
+        for (ptrdiff_t o = 0; o < a->width; o += DX_VL) pool_vector(a, ids, n, z, o, 0, y, NULL);
 }
 
 static void forward_words(void *context, ptrdiff_t begin, ptrdiff_t end, int worker)
@@ -104,16 +122,18 @@ int DX_FN(char_conv_forward)(int degree, ptrdiff_t words, ptrdiff_t length, ptrd
     job a = make_job(words, length, channels, taps, out);
     const ptrdiff_t most = length > BLOCK_ROWS ? length : BLOCK_ROWS;
     dx_mark mark = dx_scratch_mark();
-    a.table = table, a.ids = ids, a.bias = bias, a.y = y, a.argmax = argmax;
+    a.table = table, a.ids = ids, a.y = y, a.argmax = argmax;
     a.worker_floats = ((most + 2 * a.gap + 1) * channels + (most + a.gap) * a.width + 15) / 16 * 16;
     float *packed = dx_scratch(sizeof(float) * (size_t)DX_FN(gemm_packed_floats)(taps * channels, a.width));
+    float *padded_bias = dx_scratch(sizeof(float) * (size_t)a.width);
     a.scratch = dx_scratch(sizeof(float) * (size_t)(degree * a.worker_floats));
-    if (!packed || !a.scratch) {
+    if (!packed || !padded_bias || !a.scratch) {
         dx_scratch_release(mark);
         return DX_NO_MEMORY;
     }
     DX_FN(gemm_pack_part)(1, taps * channels, out, a.width, weight, taps * channels, packed);
-    a.packed = packed;
+    for (ptrdiff_t o = 0; o < a.width; o++) padded_bias[o] = bias && o < out ? bias[o] : 0.0f;
+    a.packed = packed, a.bias = padded_bias;
     dx_rt.parallel(forward_words, &a, words, dx_grain(words, (double)(length * out * taps * channels) / 16, degree),
                    degree);
     dx_scratch_release(mark);

@@ -107,16 +107,24 @@ def ground(rows, field, text, *, computed=False, similar=False):
     if computed:
         return Grounding("computed", ("said by the labelling model",))
     value = prepare(field, text)
+    return find(rows, value) or explain(rows, value, similar=similar)
+
+
+def find(rows, value):
+    """The places where a prepared Value is printed; Grounding, or None when it is not."""
     found = _spelled(rows, value) if value.key else _unkeyed(rows, value)
-    if not found and field.type in ("date", "amount", "number"):
+    if not found and value.kind in ("date", "amount", "number"):
         found = _read(rows, value)
-    if found:
-        return _best(found)
-    if similar and field.type in ("text", "code"):
+    return _best(found) if found else None
+
+
+def explain(rows, value, *, similar=False):
+    """Why a Value is not printed as it is: similar (where asked for), computed, scattered or absent; Grounding."""
+    if similar and value.kind in ("text", "code"):
         run, distance = most_similar(rows.keys, value.key)
         if run is not None:
             return Grounding("similar", (f"{distance} of {len(value.key)} characters differ",), (run,))
-    if field.type in ("amount", "number") and value.readings:
+    if value.kind in ("amount", "number") and value.readings:
         terms = _computed(rows, value)
         if terms:
             return Grounding("computed", (terms,))

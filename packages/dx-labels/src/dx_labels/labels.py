@@ -172,12 +172,14 @@ def rows_of_spans(page, rows, spans):
     inside, problem = [], None
     for span in spans:
         good = isinstance(span, (list, tuple)) and len(span) == 3 and all(type(v) is int for v in span)
-        if not good or not 0 <= span[0] < len(page.words) or not 0 <= span[1] <= span[2] <= len(page.words[span[0]].text):
-            raise LabelError(f"page {page.id!r}: span {list(span) if good else span!r}: expected [word, start, end] "
+        if good:
+            good = 0 <= span[0] < len(page.words) and 0 <= span[1] <= span[2] <= len(page.words[span[0]].text)
+        if not good:
+            raise LabelError(f"page {page.id!r}: span {span!r}: expected [word, start, end] "
                              f"inside one of the page's {len(page.words)} words")
         word, start, end = span
-        touched = [i for i, w in enumerate(rows.word)
-                   if w == word and (start < rows.end[i] and rows.start[i] < end or start == rows.start[i] == rows.end[i])]
+        touched = [i for i, w in enumerate(rows.word) if w == word and (
+            start < rows.end[i] and rows.start[i] < end or start == rows.start[i] == rows.end[i])]
         legal = (min((rows.start[i] for i in touched), default=start), max((rows.end[i] for i in touched), default=end))
         if touched and legal != (start, end):
             problem = problem or (f"span [{word}, {start}, {end}] of {page.words[word].text!r} is misaligned; "

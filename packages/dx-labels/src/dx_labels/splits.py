@@ -12,8 +12,8 @@ def order_key(seed, name):
 
 
 def held_out_count(count, fraction):
-    """max(1, round(count · fraction)), at most count - 1: round is half to even of the exact product with the decimal as
-    typed; int.
+    """max(1, round(count · fraction)), at most count - 1; int. round is half to even of the exact product with the
+    decimal as typed.
 
     Parameters
     ----------

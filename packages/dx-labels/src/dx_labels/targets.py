@@ -58,8 +58,8 @@ def run_terms(found, repeated, begin=0, end=None):
 
     Rule
     ----
-    A field that is ignored, or one of whose places is cut by the window's ends, is no term. A field that is not repeated
-    is one term with all its places in the window (none: it has no value here). A repeated field has a term for every
+    A field that is ignored, or one of whose places the window's ends cut, is no term. A field that is not repeated is
+    one term with all its places in the window (none: it has no value here). A repeated field has a term for every
     value with exactly one place.
     """
     fields, places = [], []

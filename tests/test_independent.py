@@ -1,0 +1,180 @@
+"""The stranger's reading: tests/independent/ is docextract written in C from docs/ alone, without a look at the
+packages. Initial weights, logits, losses, gradients, clipping and AdamW must have the packages' digests."""
+import shutil
+import subprocess
+from pathlib import Path
+
+import dx_model
+import numpy as np
+import pytest
+from dx_kernels import digest
+from dx_model.docextract import DocExtract, DocExtractConfig, Gradients, Losses, Targets, Workspace, initial_parameters
+
+HERE = Path(__file__).resolve().parent / "independent"
+TERMS = ("tag", "run", "role", "doc", "item", "key_value")
+WEIGHTS = {"tag": 1.0, "run": 0.7, "role": 0.5, "doc": 0.3, "item": 0.9, "key_value": 1.3}
+FIELD_WEIGHT, BACKBONE_SCALE, WEIGHT_DECAY = 3.0, 0.1, 0.01
+OUTPUTS = ("tag", "role", "doc", "item", "key_value")
+TEXTS = ("Total:", "12.50", "Tax", "RM", "3,400.00", "Invoice", "No", "#17/4", "12/03/2018", "Kuala", "é", "日本", "a",
+         "")
+
+SMALL = dict(roles=("question", "answer"), doc_types=("receipt", "invoice", "form"), hidden_size=24,
+             num_hidden_layers=2, num_attention_heads=3, intermediate_size=40, max_chars=7, char_dim=6,
+             char_channels=19, position_buckets=11, pair_hidden=9, relation_size=5)
+# fields, repeated fields, words of each page, range of the weights (None: initial), terms, clipping limit
+CASES = {
+    "initial weights": (("date", "total", "item"), ("item",), (37, 5), None, TERMS, 0.5),
+    "generic weights": (("date", "total", "item"), ("item",), (70, 1, 18), 0.3, TERMS, 0.0),
+    "many fields": (tuple(f"f{i}" for i in range(10)), ("f3",), (130,), 0.8, TERMS, 1.0),
+    "two terms": (("date", "total"), (), (20, 17), 0.5, ("run", "item"), 0.0),
+    "one term": (("date", "total"), (), (20, 17), 0.5, ("key_value",), 0.0),
+    "without pointers": (("date", "total"), (), (20, 17), 0.5, ("tag", "role", "doc"), 0.0),
+}
+HEADS = {"tag": "tag_head", "run": "tag_head", "role": "role_head", "doc": "doc_head", "item": "rel_q rel_k",
+         "key_value": "rel_q rel_k"}
+
+
+def page(number, count, rng):
+    """A page of words in crooked lines; every second one comes with the source's line numbers."""
+    words = []
+    for i in range(count):
+        x, y = 10.0 + 31.5 * (i % 6) + rng.uniform(0, 3), 20.0 + 14.0 * (i // 6) + rng.uniform(0, 4)
+        box = (x, y, x + rng.uniform(0, 40), y + rng.uniform(0, 12))
+        words.append(dx_model.Word(TEXTS[rng.integers(len(TEXTS))], box, i // 6 if number % 2 else None))
+    return dx_model.Page(f"p{number}", 220, 400, words)
+
+
+def targets(config, n, rng):
+    """Random targets of every loss, some of them unknown."""
+    def some(high):
+        return rng.integers(-1, high, n).astype(np.int32)
+
+    fields, places = [], []
+    for k, name in enumerate(config.fields):
+        count = 1 if name in config.repeated else k % 3
+        starts = np.sort(rng.choice(n, min(count, n), replace=False))
+        ends = [min(start + int(rng.integers(0, 3)), n - 1) for start in starts]
+        places += [(len(fields), int(start), end) for start, end in zip(starts, ends)]
+        fields.append(k)
+    return Targets(tag=some(config.num_tags), role=some(config.num_role_tags), doc=int(rng.integers(0, 3)),
+                   item=some(n), key_value=some(n), run_fields=np.array(fields, np.int32),
+                   run_places=np.array(places, np.int32).reshape(-1, 3))
+
+
+def generic(config, reach, rng):
+    """Weights without special values: everything between -reach and reach."""
+    parameters = initial_parameters(config, 5)
+    parameters.load_container({name: rng.uniform(-reach, reach, a.shape).astype(np.float32)
+                               for name, a in parameters.to_container().items()})
+    parameters["char_emb.weight"][0] = 0
+    return parameters
+
+
+def write(path, config, seed, given, source, encoded, wanted, terms, limit, rates):
+    """The file that independent/main.c reads; integers without a width are 64 bits, all little-endian."""
+    with open(path, "wb") as file:
+        def put(dtype, *values):
+            for value in values:
+                file.write(np.asarray(value, dtype).tobytes())
+
+        put("<i8", len(config.fields), len(config.roles), config.num_doc_types, config.hidden_size,
+            config.num_hidden_layers, config.num_attention_heads, config.intermediate_size, config.max_chars,
+            config.char_vocab, config.char_dim, config.char_channels, config.position_buckets, config.word_features,
+            config.pair_features, config.pair_hidden, config.relation_size)
+        put("<u8", seed)
+        put("<f8", config.layer_norm_eps, FIELD_WEIGHT, [terms.get(t, 0.0) for t in TERMS], limit, BACKBONE_SCALE,
+            WEIGHT_DECAY)
+        put("<i8", len(rates), len(encoded))
+        put("<f8", rates)
+        put("<i8", given is not None)
+        put("<i4", config.repeated_mask())
+        if given is not None:
+            put("<f4", *given.to_container().values())
+        for pg, e, t in zip(source, encoded, wanted):
+            put("<i8", len(e.row), len(e.characters), len(t.run_fields), len(t.run_places))
+            put("<i4", e.characters, e.table_ids[0])
+            put("<f4", e.features)
+            put("<f8", e.box)
+            lines = [pg.words[w].line for w in e.word]
+            put("<i4", e.row, [-1 if line is None else line for line in lines], e.whole[2])
+            put("<i4", t.tag, t.role, t.doc, t.item, t.key_value, t.run_fields, t.run_places)
+
+
+def expected(config, seed, given, encoded, wanted, terms, limit, rates):
+    """name → digest through the packages, names as independent/main.c prints them."""
+    parameters = initial_parameters(config, seed)
+    result = {f"initial/{name}": digest(a) for name, a in parameters.to_container().items()}
+    parameters = parameters if given is None else given
+    losses, space = Losses(config, terms, FIELD_WEIGHT), Workspace()
+    heads = " ".join(HEADS[t] for t in terms).split()
+    specs = [s for s in parameters.specs if s.group == "backbone" or s.name.split(".")[0] in heads]
+    first, second, batch, one = (Gradients(config) for _ in range(4))
+    for moments in (first, second):
+        moments.zero()
+
+    def tensors(group, holder):
+        result.update({f"{group}/{name}": digest(a) for name, a in holder.to_container().items()})
+
+    for step, rate in enumerate(rates, 1):
+        model = DocExtract(parameters)
+        for p, (e, t) in enumerate(zip(encoded, wanted)):
+            saved = model.forward_saved(e, space)
+            parts, douts = losses.run(saved.outputs, t, 1 / len(encoded), space)
+            grads = one if p else batch
+            model.backward(saved, douts, grads)
+            group = f"step{step}/page{p}"
+            pairs = np.empty((config.pair_features, len(e.row), len(e.row)), np.float32)
+            model.pair_features(e, pairs)
+            result[f"{group}/pairs"] = digest(pairs)
+            for k in range(4):
+                result[f"{group}/position{k}"] = digest(e.table_ids[1 + k].astype(np.float32))
+            for name in OUTPUTS:
+                result[f"{group}/out/{name}"] = digest(getattr(saved.outputs, name))
+                gradient = getattr(douts, name)
+                if gradient is not None:
+                    result[f"{group}/dout/{name}"] = digest(gradient.reshape(-1) if name == "doc" else gradient)
+            for name in terms:
+                result[f"{group}/loss/{name}"] = digest(np.array(parts[name].value))
+            result[f"{group}/loss/total"] = digest(np.array(losses.total(parts)))
+            tensors(f"{group}/grad", grads)
+            if p:
+                batch.add(one)
+        arrays = [[holder[s.name] for s in specs] for holder in (parameters, batch, first, second)]
+        result[f"step{step}/norm"] = digest(np.array(dx_model.clip_gradients(arrays[1], limit)))
+        tensors(f"step{step}/clipped", batch)
+        scales = [1.0 if s.group == "head" else BACKBONE_SCALE for s in specs]
+        dx_model.adamw_steps(*arrays, step=step, rate=rate, scales=scales, decays=[s.decay for s in specs],
+                             weight_decay=WEIGHT_DECAY)
+        for name, holder in (("weight", parameters), ("m", first), ("v", second)):
+            tensors(f"step{step}/{name}", holder)
+    return result
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    made = tmp_path_factory.mktemp("independent") / "docextract"
+    subprocess.run([compiler, "-std=c11", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror",
+                    *sorted(HERE.glob("*.c")), "-o", made, "-lm"], check=True)
+    return made
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_documentation_is_enough(program, tmp_path, case):
+    fields, repeated, sizes, reach, terms, limit = CASES[case]
+    terms = {name: WEIGHTS[name] for name in terms}
+    rng, seed, rates = np.random.default_rng(len(case)), 2 ** 63 + 11, (1e-2, 3e-3, 1e-3)
+    config = DocExtractConfig(fields=fields, repeated=repeated, **SMALL)
+    given = None if reach is None else generic(config, reach, rng)
+    source = [page(number, count, rng) for number, count in enumerate(sizes)]
+    encoded = [dx_model.encode_page(p, config.encoding()) for p in source]
+    wanted = [targets(config, len(e.row), rng) for e in encoded]
+    write(tmp_path / "input", config, seed, given, source, encoded, wanted, terms, limit, rates)
+    done = subprocess.run([program, tmp_path / "input"], check=True, capture_output=True, text=True)
+    got = dict(line.split() for line in done.stdout.splitlines())
+    want = expected(config, seed, given, encoded, wanted, terms, limit, rates)
+    assert got.keys() == want.keys()
+    different = [name for name in want if got[name] != want[name]]
+    assert not different, f"{len(different)} of {len(want)}: {different[:20]}"

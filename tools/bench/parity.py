@@ -1,0 +1,47 @@
+"""docextract's activations, losses and gradients against PyTorch's committed ones (fixtures/docextract_backward): both
+float32 runs against PyTorch in float64.
+
+figures  worst_ratio_to_torch_error: our largest error / (torch's largest error + 2^-23 RMS / 2), 2 or less is the
+         promise; worst_share, torch_worst_share: of the allowance stored for every element; tensors_compared
+rows     layer, tensor, our and torch's largest share of the allowance, ratio
+"""
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+
+TESTS = Path(__file__).resolve().parents[2] / "packages" / "dx-model" / "tests"
+
+
+def layer_of(name):
+    """The layer a tensor belongs to: its name without the kind and without weight or bias."""
+    parts = name.split("/")[1].split(".")
+    return ".".join(parts[:-1]) if parts[-1] in ("weight", "bias") else name
+
+
+def share(value, reference, allowance):
+    atol, rtol = allowance
+    return float((np.abs(value - reference) / (atol + rtol * np.abs(reference) + 1e-300)).max(initial=0.0))
+
+
+def run(quick):
+    sys.path.insert(0, str(TESTS))
+    ours = importlib.import_module("parity_fixture")
+    fixture = ours.load()
+    got = ours.run(fixture)
+    rows = []
+    for name, value in got.items():
+        ref, torch = fixture.f64[name].reshape(value.shape), fixture.f32[name].astype(np.float64).reshape(value.shape)
+        rms, torch_error = float(np.sqrt(np.mean(ref * ref))), float(np.abs(torch - ref).max())
+        bound = torch_error + 2.0 ** -24 * rms
+        rows.append({"layer": layer_of(name), "tensor": name, "share": share(value, ref, fixture.allowance[name]),
+                     "torch_share": share(torch, ref, fixture.allowance[name]),
+                     "ratio": float(np.abs(value - ref).max()) / bound if bound else 0.0})
+    figures = {"worst_ratio_to_torch_error": max(row["ratio"] for row in rows),
+               "worst_share": max(row["share"] for row in rows),
+               "torch_worst_share": max(row["torch_share"] for row in rows), "tensors_compared": len(rows)}
+    answer = {"figures": figures, "rows": rows, "notes": [f"PyTorch {fixture.torch}; the promised ratio is at most 2"]}
+    if figures["worst_ratio_to_torch_error"] > 2 or figures["worst_share"] > 0.14:
+        answer["failed"] = "an error is above the promise"
+    return answer

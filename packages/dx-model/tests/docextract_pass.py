@@ -12,13 +12,13 @@ TEXTS = ("Receipt", "№12", "Date:", "2018-03-14", "Tea", "2", "x", "1.50", "3.
          "EUR", "Ünïcode", "漢字", "-", "(VAT", "19%)", "1.16", "thank", "you", "Total", "7.25")
 
 
-def page(words):
+def page(words, height=400):
     """A page of that many words in rows of five."""
     made = []
     for i in range(words):
         x, y = 40 * (i % 5) + i % 3, 14 * (i // 5) + i % 2
         made.append(Word(TEXTS[i % len(TEXTS)], (x, y, x + 8 + 5 * (i % 6), y + 10)))
-    return Page(f"page-{words}", 240, 400, made)
+    return Page(f"page-{words}", 240, height, made)
 
 
 def targets(n):

@@ -19,6 +19,7 @@ from .below import get_path as get_path
 from .below import Gradients as Gradients
 from .below import initial_parameters as initial_parameters
 from .below import join_letters as join_letters
+from .below import ieee_mode as ieee_mode
 from .below import kernel_path as kernel_path
 from .below import Losses as Losses
 from .below import LossPart as LossPart

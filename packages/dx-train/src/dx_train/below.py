@@ -23,6 +23,7 @@ from dx_model import Gradients as Gradients
 from dx_model import HEAD_OF as HEAD_OF
 from dx_model import initial_parameters as initial_parameters
 from dx_model import join_letters as join_letters
+from dx_model import ieee_mode as ieee_mode
 from dx_model import kernel_path as kernel_path
 from dx_model import Losses as Losses
 from dx_model import LossPart as LossPart

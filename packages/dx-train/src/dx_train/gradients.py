@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .below import DocExtract, Gradients, Losses, LossPart, Workspace, degree, get_degree, get_path, kernel_path
+from .below import (DocExtract, Gradients, Losses, LossPart, Workspace, degree, get_degree, get_path, ieee_mode,
+                    kernel_path)
 from .examples import Example, TrainingError
 
 
@@ -100,7 +101,7 @@ class BatchGradients:
         def work(item, gradients):
             space = spaces.popleft()  # at most `threads` run at once, so one is always there
             try:
-                with degree(1), kernel_path(path):  # both belong to a thread
+                with degree(1), kernel_path(path), ieee_mode():  # all belong to a thread
                     return self._work(item, prepare, gradients, space, factor)
             finally:
                 spaces.append(space)

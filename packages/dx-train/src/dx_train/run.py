@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from .augment import augment, choose_variant
-from .below import NUMERICS_VERSION, DocExtract, Losses, Parameters, canonical_bytes, write_atomic
+from .below import NUMERICS_VERSION, DocExtract, Losses, Parameters, canonical_bytes, ieee_mode, write_atomic
 from .checkpoint import (Checkpoint, CheckpointError, checkpoint_files, fingerprint, latest_checkpoint,
                          remove_leftovers, write_checkpoint)
 from .early import EarlyStop
@@ -205,6 +205,7 @@ class Run:
         example = choose_variant(example, s.seed, epoch, s.variant_share)
         return augment(example, s.seed, epoch, s.augment, self.parameters.config.position_buckets)
 
+    @ieee_mode()
     def advance(self) -> StepRecord:
         """One step: gradients, check, clip, AdamW, average; then the evaluation and the log where they are due."""
         if self.done:

@@ -3,8 +3,8 @@
 figures  forward_vs_torch_*, forward_vs_onnxruntime_*: all heads, from an encoded page; dx computes the pair features
          inside its forward, the peers are given them. forward_backward_vs_torch_*: five losses, every gradient.
          memory_vs_torch: peak RSS above that after loading at 512 words, the larger ratio of forward and forward +
-         backward. features_share: encoding a page / forward, the largest over the sizes. python_share_64: the same calls on a
-         model whose every size is tiny / forward at 64 words. pages_per_second_1t: page to fields, over the sizes.
+         backward. features_share: encoding a page / forward, the largest over the sizes. python_share_64: the same
+         calls on a model of tiny sizes / forward at 64 words. pages_per_second_1t: page to fields, over the sizes.
 rows     part, words, threads, dx_ms; their time / ours: vs_torch (the faster of two forms of attention),
          vs_torch_compiled, vs_onnxruntime
 """

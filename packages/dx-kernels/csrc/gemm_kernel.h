@@ -53,14 +53,18 @@ DX_INLINE void dx_tile_step(const int MR, const int NV, dx_vf *c, const float *a
     }
 }
 
-/* C tile := A (MR rows) * B (NV vectors of columns). chunks: full chunks of 16 in K; tail: K mod 16, with a_tail the
- * rows' last partial chunks padded with zeros to 16 floats each. Packed operands hold their own padding: packed A comes
- * with tail 0 and all chunks counted. Plain rows of B are read for k < K only. */
+/* C tile := A (MR rows) * B (NV vectors of columns). chunks: full chunks of 16 in K; tail: K mod 16, the rows of the last
+ * partial chunk. Packed A holds its own padding and comes with tail 0 and all chunks counted. Operands are read for
+ * k < K only, but for that.
+ *
+ * The padding of a partial chunk is not executed lane by lane: one addition of +0 to the finished dot has the same bits.
+ * fma(+0, +0, s) is s, but +0 for s = -0. So the padded dot and the one without differ at most in the sign of zero
+ * lanes; a sum differs only where both its terms are zeros, and then only in the sign of its own zero; so do their
+ * sums, up to the root. The padded root is never -0: a sum is -0 only if both its terms are, so all 16 lanes would have
+ * to be, and a padded lane is not. root + (+0) is the root, but +0 for -0: the same number in both. */
 DX_INLINE void dx_tile(const int MR, const int NV, const int a_kind, const int b_kind, ptrdiff_t chunks, ptrdiff_t tail,
-                       const float *a, ptrdiff_t lda, const float *a_tail, const float *b, ptrdiff_t ldb, float *out,
-                       ptrdiff_t ldc)
+                       const float *a, ptrdiff_t lda, const float *b, ptrdiff_t ldb, float *out, ptrdiff_t ldc)
 {
-    static const float no_row[DX_GEMM_NR];
     const int G = DX_GEMM_G, T = MR * NV;
     const ptrdiff_t b_lane = b_kind == DX_B_PACKED ? NV * DX_VL : 8 * ldb; /* from a lane to its partner, lane + 8 */
     const ptrdiff_t a_lane = a_kind == DX_A_PACKED ? MR : 8, a_step = a_kind == DX_A_PACKED ? 1 : lda;
@@ -80,10 +84,8 @@ DX_INLINE void dx_tile(const int MR, const int NV, const int a_kind, const int b
         }
         if (tail) {
             DX_UNROLL(2)
-            for (int h = 0; h < G; h++) { /* a lane without a row here executes its padding like the others */
-                int missing = b_kind == DX_B_ROWS && lane + 8 * h >= tail;
-                dx_tile_step(MR, NV, c + h * T, a_tail + lane + 8 * h, 16, missing ? no_row : bp + h * b_lane);
-            }
+            for (int h = 0; h < G; h++)
+                if (lane + 8 * h < tail) dx_tile_step(MR, NV, c + h * T, ap + h * a_lane, a_step, bp + h * b_lane);
             bp += G * NV * DX_VL;
         }
         if (a_kind == DX_A_PACKED) a = ap;
@@ -101,6 +103,10 @@ DX_INLINE void dx_tile(const int MR, const int NV, const int a_kind, const int b
         DX_UNROLL(32)
         for (int t = 0; t < T; t++) stack[depth][t] = c[t];
         depth++;
+    }
+    if (tail) {
+        DX_UNROLL(32)
+        for (int t = 0; t < T; t++) c[t] = c[t] + 0.0f;
     }
     DX_UNROLL(16)
     for (int i = 0; i < MR; i++) {

@@ -2,14 +2,14 @@
 #include "gemm_pack.h"
 #include "gemm_block.h"
 
-typedef void (*tile_function)(ptrdiff_t chunks, ptrdiff_t tail, const float *a, ptrdiff_t lda, const float *a_tail,
-                              const float *b, ptrdiff_t ldb, float *out, ptrdiff_t ldc);
+typedef void (*tile_function)(ptrdiff_t chunks, ptrdiff_t tail, const float *a, ptrdiff_t lda, const float *b,
+                              ptrdiff_t ldb, float *out, ptrdiff_t ldc);
 
 #define TILE(name, MR, NV, a_kind, b_kind) \
-    static void name##MR##x##NV(ptrdiff_t chunks, ptrdiff_t tail, const float *a, ptrdiff_t lda, const float *a_tail, \
-                                const float *b, ptrdiff_t ldb, float *out, ptrdiff_t ldc) \
+    static void name##MR##x##NV(ptrdiff_t chunks, ptrdiff_t tail, const float *a, ptrdiff_t lda, const float *b, \
+                                ptrdiff_t ldb, float *out, ptrdiff_t ldc) \
     { \
-        dx_tile(MR, NV, a_kind, b_kind, chunks, tail, a, lda, a_tail, b, ldb, out, ldc); \
+        dx_tile(MR, NV, a_kind, b_kind, chunks, tail, a, lda, b, ldb, out, ldc); \
     }
 #if DX_GEMM_MR == 7
 #define EACH_MR(F, ...) F(1, __VA_ARGS__) F(2, __VA_ARGS__) F(3, __VA_ARGS__) F(4, __VA_ARGS__) F(5, __VA_ARGS__) \
@@ -61,27 +61,18 @@ static void pack_strips(ptrdiff_t K, ptrdiff_t M, const float *a, ptrdiff_t lda,
     }
 }
 
-/* The last partial chunks of m rows of A, padded to 16 floats each. */
-static void pad_tails(const dx_gemm_job *g, ptrdiff_t i, ptrdiff_t m, float *a_tail)
-{
-    const ptrdiff_t tail = g->K % 16;
-    const float *a = g->A + i * g->lda + (g->K - tail);
-    for (ptrdiff_t r = 0; r < m; r++, a += g->lda)
-        for (ptrdiff_t l = 0; l < 16; l++) a_tail[r * 16 + l] = l < tail ? a[l] : 0.0f;
-}
-
 /* m rows from row i on times the panel at column j. b: the packed panel, or with is_direct the first element of the
- * panel's plain rows; rows: the packed strip of A, or NULL for plain rows, whose padded tails are in a_tail. */
+ * panel's plain rows; rows: the packed strip of A, or NULL for plain rows. */
 static void one_tile(const dx_gemm_job *g, ptrdiff_t i, ptrdiff_t m, ptrdiff_t j, const float *b, int is_direct,
-                     const float *rows, const float *a_tail)
+                     const float *rows)
 {
     const ptrdiff_t K = g->K, width = dx_panel_width(g->N, j), n = g->N - j < width ? g->N - j : width;
     const int NV = (int)(width / DX_VL), through = n < width || g->epilogue;
     _Alignas(64) float tile[DX_GEMM_MR * DX_GEMM_NR];
     float *c = g->C + i * g->ldc + j, *out = through ? tile : c;
     const ptrdiff_t out_step = through ? width : g->ldc;
-    if (rows) strip[m][NV](dx_rounded_k(K) / 16, 0, rows, 0, NULL, b, 0, out, out_step);
-    else (is_direct ? direct : plain)[m][NV](K / 16, K % 16, g->A + i * g->lda, g->lda, a_tail, b, g->ldb, out, out_step);
+    if (rows) strip[m][NV](dx_rounded_k(K) / 16, 0, rows, 0, b, 0, out, out_step);
+    else (is_direct ? direct : plain)[m][NV](K / 16, K % 16, g->A + i * g->lda, g->lda, b, g->ldb, out, out_step);
     if (g->epilogue) g->epilogue(g->context, tile, width, c, g->ldc, i, j, m, n);
     else if (through)
         for (ptrdiff_t r = 0; r < m; r++)
@@ -92,7 +83,7 @@ static void one_tile(const dx_gemm_job *g, ptrdiff_t i, ptrdiff_t m, ptrdiff_t j
 void DX_FN(gemm_block)(const dx_gemm_job *g, ptrdiff_t i, ptrdiff_t i_end, ptrdiff_t j, ptrdiff_t j_end, float *work)
 {
     const ptrdiff_t K16 = dx_rounded_k(g->K);
-    float *panel = work, *strips = NULL, a_tail[DX_GEMM_MR * 16];
+    float *panel = work, *strips = NULL;
     if (g->trans_a) {
         strips = work + (g->packed ? 0 : K16 * DX_GEMM_NR);
         pack_strips(g->K, i_end - i, g->A + i, g->lda, strips);
@@ -106,8 +97,7 @@ void DX_FN(gemm_block)(const dx_gemm_job *g, ptrdiff_t i, ptrdiff_t i_end, ptrdi
         }
         for (ptrdiff_t r = i, m; r < i_end; r += m) {
             m = dx_next_rows(i_end - r);
-            if (!strips && g->K % 16) pad_tails(g, r, m, a_tail);
-            one_tile(g, r, m, j, b, 0, strips ? strips + (r - i) * K16 : NULL, a_tail);
+            one_tile(g, r, m, j, b, 0, strips ? strips + (r - i) * K16 : NULL);
         }
     }
 }
@@ -123,11 +113,9 @@ void DX_FN(gemm_direct)(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K, const float *A, p
                         ptrdiff_t ldb, float *C, ptrdiff_t ldc)
 {
     const dx_gemm_job g = {.M = M, .N = N, .K = K, .A = A, .lda = lda, .ldb = ldb, .C = C, .ldc = ldc};
-    float a_tail[DX_GEMM_MR * 16];
     for (ptrdiff_t r = 0, m; r < M; r += m) {
         m = dx_next_rows(M - r);
-        if (K % 16) pad_tails(&g, r, m, a_tail);
-        for (ptrdiff_t j = 0; j < N; j += DX_GEMM_NR) one_tile(&g, r, m, j, B + j, 1, NULL, a_tail);
+        for (ptrdiff_t j = 0; j < N; j += DX_GEMM_NR) one_tile(&g, r, m, j, B + j, 1, NULL);
     }
 }
 

@@ -1,7 +1,6 @@
 /* pair_bias_forward (pair_bias.h). A task takes some page rows of pairs; their features are made at once and go through
  * the two layers in chunks of pairs. */
-#include "activations_inline.h"
-#include "table.h"
+#include "pair_hidden.h"
 
 #define CHUNK 256 /* pairs whose hidden values stay in the first-level cache; a multiple of 16 */
 #define INPUTS DX_PAIR_FEATURE_COUNT
@@ -26,12 +25,7 @@ static void tiles(void *context, ptrdiff_t begin, ptrdiff_t end, int worker)
             /* Columns beyond the last pair are computed from what lies there (the next feature, at the very end zeros)
              * and dropped. */
             const ptrdiff_t count = pairs - p < CHUNK ? pairs - p : CHUNK, padded = (count + 15) / 16 * 16;
-            DX_FN(gemm_direct)(a->units, padded, INPUTS, a->weight1, INPUTS, features + p, pairs, hidden, CHUNK);
-            for (ptrdiff_t u = 0; u < a->units; u++) {
-                const float b = a->bias1[u];
-                float *h = hidden + u * CHUNK;
-                for (ptrdiff_t c = 0; c < padded; c++) h[c] = dx_relu(h[c] + b);
-            }
+            dx_pair_hidden(a->units, INPUTS, padded, a->weight1, a->bias1, features + p, pairs, hidden, CHUNK);
             DX_FN(gemm_direct)(a->heads, padded, a->units, a->weight2, a->units, hidden, CHUNK, y, CHUNK);
             for (ptrdiff_t o = 0; o < a->heads; o++) {
                 const float b = a->bias2[o];

@@ -10,15 +10,14 @@
  * The dots over pairs keep their 16 lanes in memory from tile to tile. Threads split tiles in forward and units (with
  * everything that belongs to them) in backward. */
 #include <dx_numerics/dot.h>
-#include "activations_inline.h"
-#include "table.h"
+#include "pair_hidden.h"
 
 #define TILE 256 /* pairs; a multiple of 16 */
 
 /* Register tile of dots: rows of a by rows of b. */
 #if DX_VL == 16
 #define DOT_ROWS 4
-#define DOT_COLUMNS 4
+#define DOT_COLUMNS 5 /* divides the pair features */
 #else
 #define DOT_ROWS 2
 #define DOT_COLUMNS 2
@@ -42,12 +41,7 @@ static void copy_rows(ptrdiff_t rows, const float *from, ptrdiff_t stride, ptrdi
 
 static void hidden_rows(const job *a, ptrdiff_t unit, ptrdiff_t count, ptrdiff_t n, const float *features, float *hidden)
 {
-    DX_FN(gemm_direct)(count, n, a->inputs, a->weight1 + unit * a->inputs, a->inputs, features, TILE, hidden, TILE);
-    for (ptrdiff_t u = 0; u < count; u++) {
-        const float b = a->bias1[unit + u];
-        float *h = hidden + u * TILE;
-        for (ptrdiff_t p = 0; p < n; p++) h[p] = dx_relu(h[p] + b);
-    }
+    dx_pair_hidden(count, a->inputs, n, a->weight1 + unit * a->inputs, a->bias1 + unit, features, TILE, hidden, TILE);
 }
 
 static void forward_tiles(void *context, ptrdiff_t begin, ptrdiff_t end, int worker)
@@ -94,7 +88,7 @@ DX_INLINE void dots(const int rows, const int columns, ptrdiff_t n, const float 
     dx_lanes s[DOT_ROWS][DOT_COLUMNS];
     DX_UNROLL(4)
     for (int r = 0; r < rows; r++) {
-        DX_UNROLL(4)
+        DX_UNROLL(8)
         for (int c = 0; c < columns; c++)
             for (int h = 0; h < DX_NV; h++) s[r][c].v[h] = dx_vload(lanes + r * lanes_row + c * 16 + h * DX_VL);
     }
@@ -102,43 +96,59 @@ DX_INLINE void dots(const int rows, const int columns, ptrdiff_t n, const float 
         DX_UNROLL(4)
         for (int h = 0; h < DX_NV; h++) {
             dx_vf bv[DOT_COLUMNS];
-            DX_UNROLL(4)
+            DX_UNROLL(8)
             for (int c = 0; c < columns; c++) bv[c] = dx_vload(b + c * TILE + p + h * DX_VL);
             DX_UNROLL(4)
             for (int r = 0; r < rows; r++) {
                 dx_vf av = dx_vload(a + r * TILE + p + h * DX_VL);
-                DX_UNROLL(4)
+                DX_UNROLL(8)
                 for (int c = 0; c < columns; c++) s[r][c].v[h] = dx_vfma(av, bv[c], s[r][c].v[h]);
             }
         }
     }
     DX_UNROLL(4)
     for (int r = 0; r < rows; r++) {
-        DX_UNROLL(4)
+        DX_UNROLL(8)
         for (int c = 0; c < columns; c++)
             for (int h = 0; h < DX_NV; h++) dx_vstore(lanes + r * lanes_row + c * 16 + h * DX_VL, s[r][c].v[h]);
     }
 }
 
+/* Rows r..r+rows-1 of a by all rows of b. */
+DX_INLINE void dots_row(const int rows, ptrdiff_t columns, ptrdiff_t n, const float *a, const float *b, float *lanes)
+{
+    ptrdiff_t c = 0;
+    for (; c + DOT_COLUMNS <= columns; c += DOT_COLUMNS)
+        dots(rows, DOT_COLUMNS, n, a, b + c * TILE, lanes + c * 16, columns * 16);
+    for (; DOT_COLUMNS > 4 && c + 4 <= columns; c += 4)
+        dots(rows, 4, n, a, b + c * TILE, lanes + c * 16, columns * 16);
+    for (; c < columns; c++) dots(rows, 1, n, a, b + c * TILE, lanes + c * 16, columns * 16);
+}
+
 static void all_dots(ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t n, const float *a, const float *b, float *lanes)
 {
     ptrdiff_t r = 0;
-    for (; r < rows; r += DOT_ROWS) {
-        ptrdiff_t c = 0;
-        if (r + DOT_ROWS <= rows)
-            for (; c + DOT_COLUMNS <= columns; c += DOT_COLUMNS)
-                dots(DOT_ROWS, DOT_COLUMNS, n, a + r * TILE, b + c * TILE, lanes + (r * columns + c) * 16, columns * 16);
-        for (; c < columns; c++)
-            for (ptrdiff_t q = r; q < r + DOT_ROWS && q < rows; q++)
-                dots(1, 1, n, a + q * TILE, b + c * TILE, lanes + (q * columns + c) * 16, columns * 16);
-    }
+    for (; r + DOT_ROWS <= rows; r += DOT_ROWS) dots_row(DOT_ROWS, columns, n, a + r * TILE, b, lanes + r * columns * 16);
+    for (; r < rows; r++) dots_row(1, columns, n, a + r * TILE, b, lanes + r * columns * 16);
+}
+
+/* lanes (r) += row r of a, 4 rows at a time to hide an addition's latency. */
+DX_INLINE void sums(const int rows, ptrdiff_t n, const float *a, float *lanes)
+{
+    dx_lanes s[4];
+    for (int r = 0; r < rows; r++)
+        for (int h = 0; h < DX_NV; h++) s[r].v[h] = dx_vload(lanes + r * 16 + h * DX_VL);
+    for (ptrdiff_t p = 0; p < n; p += 16)
+        for (int r = 0; r < rows; r++) dx_lanes_add(&s[r], a + r * TILE + p);
+    for (int r = 0; r < rows; r++)
+        for (int h = 0; h < DX_NV; h++) dx_vstore(lanes + r * 16 + h * DX_VL, s[r].v[h]);
 }
 
 static void all_sums(ptrdiff_t rows, ptrdiff_t n, const float *a, float *lanes)
 {
-    for (ptrdiff_t r = 0; r < rows; r++, a += TILE, lanes += 16)
-        for (ptrdiff_t p = 0; p < n; p += 16)
-            for (int l = 0; l < 16; l++) lanes[l] = a[p + l] + lanes[l];
+    ptrdiff_t r = 0;
+    for (; r + 4 <= rows; r += 4) sums(4, n, a + r * TILE, lanes + r * 16);
+    for (; r < rows; r++) sums(1, n, a + r * TILE, lanes + r * 16);
 }
 
 static void finish(ptrdiff_t count, const float *lanes, float *out)
@@ -172,13 +182,9 @@ static void backward_units(void *context, ptrdiff_t begin, ptrdiff_t end, int wo
             for (ptrdiff_t u = 0; u < units; u++)
                 for (ptrdiff_t p = n; p < padded; p++) hidden[u * TILE + p] = 0.0f;
         }
-        DX_FN(gemm_direct)(units, padded, heads, a->weight2t + first * heads, heads, dy, TILE, dh, TILE);
-        for (ptrdiff_t u = 0; u < units; u++) {
-            const float *restrict h = hidden + u * TILE;
-            float *restrict d = dh + u * TILE;
-            for (ptrdiff_t p = 0; p < n; p++) d[p] = dx_relu_grad(d[p], h[p]);
-            for (ptrdiff_t p = n; p < padded; p++) d[p] = 0.0f;
-        }
+        dx_pair_dhidden(units, heads, padded, a->weight2t + first * heads, dy, TILE, hidden, dh);
+        for (ptrdiff_t u = 0; u < units; u++)
+            for (ptrdiff_t p = n; p < padded; p++) dh[u * TILE + p] = 0.0f;
         all_dots(units, inputs, padded, dh, features, lanes1);
         all_dots(units, heads, padded, hidden, dy, lanes2);
         all_sums(units, padded, dh, sums1);

@@ -74,12 +74,25 @@ def test_special_values(path, rng):
 
 
 def test_tiny_negative_products_do_not_leave_a_negative_zero(path):
-    """The padding of the last chunk is executed: a lane at -0 becomes +0."""
+    """The padding of the last chunk counts: a lane at -0 becomes +0."""
     a = np.full((1, 17), 1e-30, np.float32)
     b = np.zeros((17, 1), np.float32)
     b[1] = -1e-30  # rounds to -0 in lane 1, which has padding in the second chunk
     everywhere(a, b, (1,))
     assert not np.signbit(product(a, b))[0, 0]
+
+
+@pytest.mark.parametrize("kk", [*range(1, 36), 47, 56, 63])
+def test_padding_is_as_if_executed(path, rng, kk):
+    """Kernels add +0 to the finished dot where the definition adds it to every lane with padding: sums of zeros of both
+    signs, of products that round to -0, of denormals, and with infinities and NaN among them."""
+    zeros, tiny = np.array([0.0, -0.0], np.float32), np.array([-1e-30, 1e-30, -0.0, 0.0, -1e-45], np.float32)
+    for values in (zeros, zeros[1:], tiny, tiny[:1], tiny[[0, 2]], np.append(tiny, [np.float32(1), -1]),
+                   np.append(tiny, np.array([np.inf, -np.inf, np.nan, 3e38, -3e38], np.float32))):
+        a = rng.choice(values, (3, kk)).astype(np.float32)
+        for b in (rng.choice(np.abs(values), (kk, 18)), rng.choice(values, (kk, 18)), np.full((kk, 18), 1e-30)):
+            with np.errstate(invalid="ignore"):  # in the reference
+                everywhere(a, b.astype(np.float32), (1,))
 
 
 def test_empty(path):

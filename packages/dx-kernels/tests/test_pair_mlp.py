@@ -8,7 +8,8 @@ from dx_kernels.ref import pair_mlp as ref
 f32 = np.float32
 # pairs, inputs, units, heads
 SHAPES = [(0, 3, 4, 2), (1, 1, 1, 1), (9, 5, 7, 3), (100, 16, 32, 8), (257, 17, 33, 9), (529, 16, 32, 8),
-          (1600, 12, 6, 4)]
+          (1600, 12, 6, 4),
+          (300, 20, 32, 4), (273, 20, 7, 6), (40, 20, 5, 8)]  # shapes with loops of their own
 
 
 def sample(rng, pairs, inputs, units, heads):
@@ -62,6 +63,24 @@ def test_agrees_with_torch_in_float64(rng):
     assert np.abs(y - z.detach().numpy()).max() < 1e-4
     for gradient, parameter in zip(got, p, strict=True):
         assert np.abs(gradient - parameter.grad.numpy()).max() < 1e-5 * np.abs(gradient).max()
+
+
+@pytest.mark.parametrize("inputs, heads", [(20, 4), (20, 6), (20, 8), (3, 5), (16, 16), (24, 1)])
+def test_zeros_denormals_infinities(path, rng, inputs, heads):
+    """Sums of zeros of both signs and of products that round to -0 come out as if every padding were executed."""
+    specials = [np.array(v, f32) for v in ([0.0, -0.0], [-1e-30, -0.0], [-1e-30, 1e-30, 0.0, -0.0, -1e-45, 1.0],
+                                           [np.inf, -np.inf, np.nan, 0.0, 1.0, -2e38, 1.0, -1.0])]
+    for values in specials:
+        x, w1, b1, w2, b2, dy = (rng.choice(values, a.shape) for a in sample(rng, 70, inputs, 9, heads))
+        b1[:3] = 1.0  # some hidden values above zero
+        with np.errstate(invalid="ignore"):
+            want_y, want_hidden = ref.pair_mlp_forward(x, w1, b1, w2, b2)
+            want = ref.pair_mlp_backward(dy, x, want_hidden, w2)
+        y, hidden, got = np.empty_like(want_y), np.empty_like(want_hidden), empty_gradients(w1, w2)
+        k.pair_mlp_forward(x, w1, b1, w2, b2, y, hidden)
+        k.pair_mlp_backward(dy, x, None, w1, b1, w2, *got)
+        assert same_bits(y, want_y) and same_bits(hidden, want_hidden)
+        assert all(same_bits(a, b) for a, b in zip(got, want, strict=True))
 
 
 def test_nan_stays_in_its_pair(path):

@@ -71,9 +71,9 @@ def tag_entities(tags, scheme="IOB2", repair="drop"):
     tags : list of str: O, B-LABEL, I-LABEL (and E-, S- in IOBES). Bare B, I, E, S are entities of the label ''.
     scheme : "IOB2": B, then I of the label; "IOBES": S alone, or B, then I, then E of the label
     repair : what becomes of tags that break the scheme. "drop": they are no entity (seqeval's strict mode). "begin": a
-        run of one label begins wherever its first tag stands, whatever its letter, and ends where the label or an entity
-        ends (conlleval, seqeval's default mode). "as-is": entities as dropped; what was dropped is kept as runs labelled
-        '?LABEL', which count as predicted and equal no gold entity.
+        run of one label begins wherever its first tag stands, whatever its letter, and ends where the label or an
+        entity ends (conlleval, seqeval's default mode). "as-is": entities as dropped; what was dropped is kept as runs
+        labelled '?LABEL', which count as predicted and equal no gold entity.
 
     Returns
     -------

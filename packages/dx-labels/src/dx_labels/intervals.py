@@ -57,8 +57,8 @@ def clopper_pearson(k, n, level="0.95"):
 
     Order
     -----
-    Bisection over binary64 (60 halvings of [0, 1], the upper end is taken); the binomial sum in decimal arithmetic of 40
-    digits, terms ascending from 0 successes.
+    Bisection over binary64 (60 halvings of [0, 1], the upper end is taken); the binomial sum in decimal arithmetic of
+    40 digits, terms ascending from 0 successes.
 
     Examples
     --------

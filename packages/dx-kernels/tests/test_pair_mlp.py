@@ -1,8 +1,7 @@
 import dx_kernels as k
 import numpy as np
 import pytest
-import torch
-from conftest import same_bits
+from conftest import same_bits, torch
 from dx_kernels.ref import pair_mlp as ref
 
 f32 = np.float32

@@ -71,48 +71,31 @@ static void characters(Model *model, const Page *page, Pass *pass)
     }
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double clamp(double x, double limit) { return x > limit ? limit : x < -limit ? -limit : x; }
 
 /* Section 17: positions in the tables and the 20 pair features, from boxes, visual rows, lines and keys. */
 static void places(Model *model, const Page *page, Pass *pass)
 {
-    long n = page->n, heights = 0;
-    double X = INFINITY, Y = INFINITY, X1 = -INFINITY, Y1 = -INFINITY, *height = calloc((size_t)n + 1, sizeof *height);
+    long n = page->n;
+    const Content c = content(page->box, n);
     double (*real)[6] = calloc((size_t)n + 1, sizeof *real);
-    for (long i = 0; i < n; i++) {
-        const double *b = page->box + 4 * i;
-        X = b[0] < X ? b[0] : X, Y = b[1] < Y ? b[1] : Y, X1 = b[2] > X1 ? b[2] : X1, Y1 = b[3] > Y1 ? b[3] : Y1;
-        if (b[3] - b[1] > 0)
-            height[heights++] = b[3] - b[1];
-    }
-    double W = X1 - X, H = Y1 - Y, floor_of_h = 0x1p-20 * (W > H ? W : H), h = 1.0;
-    qsort(height, (size_t)heights, sizeof *height, ascending);
-    if (heights)
-        h = height[(heights - 1) / 2];
-    h = h < floor_of_h ? floor_of_h : h;
     for (int k = 0; k < 4; k++)
         pass->position[k] = calloc((size_t)n + 1, sizeof(int32_t));
     for (long i = 0; i < n; i++) {
         const double *b = page->box + 4 * i;
-        double relative[4], size = (double)model->c.buckets, tall = (b[3] - b[1]) / h;
+        double relative[4], size = (double)model->c.buckets, tall = (b[3] - b[1]) / c.h;
         for (int k = 0; k < 4; k++) {
-            double extent = k % 2 ? H : W;
-            relative[k] = extent == 0.0 ? 0.0 : (b[k] - (k % 2 ? Y : X)) / extent;
+            double extent = k % 2 ? c.H : c.W;
+            relative[k] = extent == 0.0 ? 0.0 : (b[k] - (k % 2 ? c.Y : c.X)) / extent;
             double e = relative[k] * size;
             e = e > 0.0 ? e : 0.0;
             pass->position[k][i] = (int32_t)(e > size - 1.0 ? size - 1.0 : e);
         }
         real[i][0] = (relative[0] + relative[2]) * 0.5;
         real[i][1] = (relative[1] + relative[3]) * 0.5;
-        real[i][2] = (b[0] - X) / h;
-        real[i][3] = (b[2] - X) / h;
-        real[i][4] = ((b[1] - Y) + (b[3] - Y)) * 0.5 / h;
+        real[i][2] = (b[0] - c.X) / c.h;
+        real[i][3] = (b[2] - c.X) / c.h;
+        real[i][4] = ((b[1] - c.Y) + (b[3] - c.Y)) * 0.5 / c.h;
         real[i][5] = log64(tall > 0x1p-10 ? tall : 0x1p-10);
     }
     pass->pairs = floats(20 * n * n);
@@ -122,20 +105,17 @@ static void places(Model *model, const Page *page, Pass *pass)
             double rho = (double)page->row[j] - page->row[i], sigma = (double)(j - i);
             double right = b[3] < a[3] ? b[3] : a[3], left = b[2] > a[2] ? b[2] : a[2];
             int over = right - left > 0.0;
-            int line_i = page->line[i] < 0 ? -2 - page->row[i] : page->line[i];
-            int line_j = page->line[j] < 0 ? -2 - page->row[j] : page->line[j];
             float value[20] = {
                 (float)(b[0] - a[0]), (float)(b[1] - a[1]), (float)fabs(b[0] - a[0]), (float)fabs(b[1] - a[1]),
                 tanh32((float)((b[2] - a[3]) * 0.25)), tanh32((float)((b[4] - a[4]) * 0.5)),
                 rho == 0.0, (float)(clamp(rho, 3.0) / 3.0), (float)(clamp(sigma, 8.0) / 8.0),
                 sigma == 1.0, sigma == -1.0, sigma == 0.0, over,
                 fabs(b[2] - a[2]) < 0.5, fabs(b[3] - a[3]) < 0.5, rho == 1.0 && over,
-                page->key[i] == page->key[j] && sigma != 0.0, line_i == line_j,
+                page->key[i] == page->key[j] && sigma != 0.0, page->line[i] == page->line[j],
                 (float)clamp(b[5] - a[5], 1.0), rho == -1.0 && over};
             for (long f = 0; f < 20; f++)
                 pass->pairs[(f * n + i) * n + j] = value[f];
         }
-    free(height);
     free(real);
 }
 

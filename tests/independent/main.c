@@ -155,14 +155,14 @@ static void show(const char *group, const char *name, const float *x, int axes, 
 {
     char full[80];
     snprintf(full, sizeof full, "%s/%s", group, name);
-    print_digest(full, x, 4, axes, shape);
+    print_digest(full, "float32", x, axes, shape);
 }
 
 static void show_number(const char *group, const char *name, double x)
 {
     char full[80];
     snprintf(full, sizeof full, "%s/%s", group, name);
-    print_digest(full, &x, 8, 0, NULL);
+    print_digest(full, "float64", &x, 0, NULL);
 }
 
 enum { WEIGHT, GRADIENT, SUM, MOMENT1, MOMENT2 };
@@ -180,16 +180,49 @@ static void show_tensors(Model *model, const char *group, int which)
     }
 }
 
-static Page read_page(const Config *c)
+static void show_as(const char *group, const char *name, const char *type, const void *x, long rows, long columns)
 {
-    Page p = {.n = whole(), .distinct = whole()};
+    char full[80];
+    snprintf(full, sizeof full, "%s/%s", group, name);
+    print_digest(full, type, x, columns ? 2 : 1, (long[]){rows, columns});
+}
+
+/* A page's words become its arrays here; the targets that follow are those of the rows. */
+static Page read_page(const Config *c, long number)
+{
+    Source s = {.n = whole(), .rotation = whole()};
+    char group[64];
+    s.keep_file_order = whole();
+    s.columns = whole();
+    s.cut = whole();
+    s.width = real();
+    s.height = real();
+    s.box = read_items(4 * s.n, 8);
+    s.line = read_items(s.n, 4);
+    s.offset = read_items(s.n + 1, 4);
+    s.code = read_items(s.offset[s.n], 4);
+    Page p = encode(c, &s);
+    snprintf(group, sizeof group, "page%ld", number);
+    show_as(group, "box", "float64", p.box, p.n, 4);
+    show_as(group, "row", "int32", p.row, p.n, 0);
+    show_as(group, "line", "int32", p.line, p.n, 0);
+    show_as(group, "key", "int32", p.key, p.n, 0);
+    show_as(group, "characters", "int32", p.chars, p.distinct, c->max_chars);
+    show_as(group, "inverse", "int32", p.inverse, p.n, 0);
+    for (long k = 0; k < 56; k++) {
+        char name[32];
+        float *one = floats(p.n);
+        for (long i = 0; i < p.n; i++)
+            one[i] = p.features[56 * i + k];
+        snprintf(name, sizeof name, "feature%ld", k);
+        show_as(group, name, "float32", one, p.n, 0);
+    }
+    if (p.n != whole()) {
+        fprintf(stderr, "docextract: page %ld has %ld rows, not those of the targets\n", number, (long)p.n);
+        exit(1);
+    }
     p.run_terms = whole();
     p.run_places = whole();
-    p.chars = read_items(p.distinct * c->max_chars, 4);
-    p.inverse = read_items(p.n, 4);
-    p.features = read_items(p.n * c->F, 4);
-    p.box = read_items(p.n * 4, 8);
-    p.row = read_items(p.n, 4), p.line = read_items(p.n, 4), p.key = read_items(p.n, 4);
     p.tag = read_items(p.n, 4), p.role = read_items(p.n, 4), p.doc = read_items(1, 4);
     p.item = read_items(p.n, 4), p.key_value = read_items(p.n, 4);
     p.run_fields = read_items(p.run_terms, 4);
@@ -206,11 +239,8 @@ static void show_pass(const Model *model, const Pass *pass, const char *group, c
     double total = 0.0;
     for (int k = 0; k < 4; k++) {
         char name[32];
-        float *bucket = floats(n);
-        for (long i = 0; i < n; i++)
-            bucket[i] = (float)pass->position[k][i];
         snprintf(name, sizeof name, "position%d", k);
-        show(group, name, bucket, 1, (long[]){n});
+        show_as(group, name, "int32", pass->position[k], n, 0);
     }
     show(group, "pairs", pass->pairs, 3, (long[]){c->P, n, n});
     show(group, "out/tag", pass->tag, 2, (long[]){n, 1 + 2 * c->fields});
@@ -266,9 +296,11 @@ int main(int count, char **arguments)
             model.tensor[i].w[place(&model.tensor[i], k)] = file[k];
         free(file);
     }
+    known_count = (long)whole();
+    known = read_items(3 * known_count, 4);
     Page *page = calloc((size_t)pages, sizeof *page);
     for (long p = 0; p < pages; p++)
-        page[p] = read_page(c);
+        page[p] = read_page(c, p);
     for (long step = 1; step <= steps; step++) {
         char group[64];
         for (long p = 0; p < pages; p++) {

@@ -1,6 +1,7 @@
 /* The tensors, the page and the saved activations of docs/docextract-v0.md. */
 #ifndef DX_INDEPENDENT_MODEL_H
 #define DX_INDEPENDENT_MODEL_H
+#include "page.h"
 #include <stdint.h>
 
 /* As the input file gives them, in this order. */
@@ -34,7 +35,7 @@ typedef struct {
     int32_t *chars, *inverse;                      /* (distinct, max_chars), (n) */
     float *features;                               /* (n, F) */
     double *box;                                   /* (n, 4) */
-    int32_t *row, *line, *key;                     /* (n); line -1: the source gave none */
+    int32_t *row, *line, *key;                     /* (n) */
     int32_t *tag, *role, *doc, *item, *key_value;  /* targets */
     int32_t *run_fields, *run_places_of;           /* (run_terms), (run_places, 3) */
 } Page;
@@ -54,6 +55,10 @@ typedef struct {
     int on[TERMS];                            /* terms that take part */
 } Pass;
 
+typedef struct { double X, Y, W, H, h; } Content;  /* corner, extents, line height */
+
+Content content(const double *box, long n);
+Page encode(const Config *config, Source *source);
 Tensor *tensor(Model *model, const char *name, ...);
 float *floats(long count);
 void forward(Model *model, const Page *page, Pass *pass);

@@ -51,13 +51,14 @@ static inline void sha256_add(Sha256 *s, const void *bytes, size_t count)
     }
 }
 
-/* Prints "<name> <digest>": of a float32 or float64 array (size bytes a number) with the given shape. */
-static inline void print_digest(const char *name, const void *numbers, int size, int axes, const long *shape)
+/* Prints "<name> <digest>": of an array of the type (float32, float64 or int32) with the given shape. */
+static inline void print_digest(const char *name, const char *type, const void *numbers, int axes, const long *shape)
 {
     Sha256 s = {{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19},
                 {0}, 0};
     char header[100];
-    int used = snprintf(header, sizeof header, "dx-array 1 float%d", 8 * size);
+    int size = strstr(type, "64") ? 8 : 4, real = type[0] == 'f';
+    int used = snprintf(header, sizeof header, "dx-array 1 %s", type);
     size_t count = 1;
     for (int i = 0; i < axes; i++) {
         used += snprintf(header + used, sizeof header - (size_t)used, " %ld", shape[i]);
@@ -74,7 +75,7 @@ static inline void print_digest(const char *name, const void *numbers, int size,
             uint32_t b;
             memcpy(&f, p, 4);
             memcpy(&b, p, 4);
-            x = f == f ? b : 0x7FC00000u;
+            x = f == f || !real ? b : 0x7FC00000u;
         } else {
             double f;
             memcpy(&f, p, 8);

@@ -112,6 +112,14 @@ def test_other_pages_are_not_taken_for_columns(rows, words, gutter):
     assert np.array_equal(m.reading_order(page)[0], m.reading_order(page, columns=False)[0])
 
 
+def test_a_word_without_width_at_the_gutter_is_read_once():
+    words = [m.Word("w", (x, 12.0 * row, x + 34, 12.0 * row + 9)) for row in range(12) if row != 6
+             for x in (10, 46, 82, 118, 154, 210, 246, 282, 318, 354)]
+    words.append(m.Word("|", (199, 72, 199, 81)))
+    page = m.Page("p", 400, 300, words)
+    assert sorted(m.reading_order(page)[0].tolist()) == list(range(len(words)))
+
+
 def test_any_text_is_encoded():
     texts = ["", " ", "\n", "\u200b", "\u00a0", "👩‍👩‍👧", "مرحبا", "漢字かな", "\ud800", "\x00", "a" * 10_000]
     texts += ["ﬁn", "１２．５０", "\u0378", "e\u0301", "№", "Brückenstr."]

@@ -156,7 +156,8 @@ def _blocks(box, rows, x, first, last):
         right.clear()
 
     for r, words in enumerate(rows):
-        on_left, on_right = box[words, 2] <= x, box[words, 0] >= x
+        on_left = box[words, 2] <= x
+        on_right = ~on_left & (box[words, 0] >= x)  # a word without width that stands at x is on the left alone
         if first <= r <= last and bool((on_left | on_right).all()):
             left += [words[on_left]] if on_left.any() else []
             right += [words[on_right]] if on_right.any() else []

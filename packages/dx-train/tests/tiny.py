@@ -16,7 +16,7 @@ NAMES = ("TEA", "COFFEE", "CAKE", "MILK", "BREAD", "JUICE")
 
 
 def receipt(k, config=CONFIG):
-    """(page, values): receipt k with its date and total; values: field → words of its place, in file order."""
+    """(page, values): receipt k with its date, total and shop number; values: field → words of its place."""
     rng = np.random.default_rng(k)
     rows = [["SHOP", f"NO{k}"], ["DATE", f"{rng.integers(1, 29):02d}/{rng.integers(1, 13):02d}/2024"]]
     rows += [[NAMES[rng.integers(6)], f"{rng.integers(1, 90)}.{rng.integers(100):02d}"] for _ in range(1 + k % 4)]
@@ -28,7 +28,7 @@ def receipt(k, config=CONFIG):
             words.append(Word(text, (x, y, x + 6.0 * len(text), y + 10.0)))
             x += 6.0 * len(text) + 30.0
         y += 14.0
-    return Page(f"r{k}", 200, 300, words), {"date": [3], "total": [len(words) - 1]}
+    return Page(f"r{k}", 200, 300, words), {"date": [3], "total": [len(words) - 1], "shop": [1]}
 
 
 def example(k, config=CONFIG):
@@ -46,8 +46,18 @@ def example(k, config=CONFIG):
     pointer = np.array([np.flatnonzero(encoded.row == row)[0] for row in encoded.row], np.int32)
     value = pointer.copy()
     value[:2] = -1
-    return Example(f"r{k}#0", encoded, Targets(tag, role, k % 2, pointer, value, np.arange(2, dtype=np.int32),
+    if not config.roles:
+        return Example(f"r{k}#0", encoded, Targets(tag, run_fields=np.arange(len(places), dtype=np.int32),
+                                                   run_places=np.array(places, np.int32)))
+    return Example(f"r{k}#0", encoded, Targets(tag, role, k % 2, pointer, value, np.arange(len(places), dtype=np.int32),
                                                np.array(places, np.int32)))
+
+
+def only(targets, field):
+    """The targets with the run term of one field alone."""
+    places = targets.run_places[targets.run_places[:, 0] == field].copy()
+    places[:, 0] = 0
+    return dataclasses.replace(targets, run_fields=np.array([field], np.int32), run_places=places)
 
 
 def examples(count=7, variants=False):

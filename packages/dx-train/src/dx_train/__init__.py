@@ -56,6 +56,8 @@ from .checkpoint import Checkpoint as Checkpoint
 from .checkpoint import CheckpointError as CheckpointError
 from .checkpoint import fingerprint as fingerprint
 from .checkpoint import read_checkpoint as read_checkpoint
+from .continuing import continue_parameters as continue_parameters
+from .continuing import only_annotated as only_annotated
 from .examples import Example as Example
 from .examples import TrainingError as TrainingError
 from .examples import examples_digest as examples_digest

@@ -51,12 +51,13 @@ class BatchGradients:
 
     def one(self, example: Example, gradients: Gradients, space: Workspace, factor: float) -> dict[str, LossPart]:
         """Loss parts and gradient set of one example, scaled by factor."""
-        saved = self.model.forward_saved(example.page, space, self.losses.heads)
-        parts, douts = self.losses.run(saved.outputs, example.targets, factor, space)
-        for name, part in parts.items():
-            if not math.isfinite(part.value):
-                raise TrainingError(f"example {example.id}: the {name} loss is {part.value}")
-        self.model.backward(saved, douts, gradients, backbone=self.backbone)
+        with np.errstate(all="ignore"):  # what is not finite is looked for, and named, after the sum
+            saved = self.model.forward_saved(example.page, space, self.losses.heads)
+            parts, douts = self.losses.run(saved.outputs, example.targets, factor, space)
+            for name, part in parts.items():
+                if not math.isfinite(part.value):
+                    raise TrainingError(f"example {example.id}: the {name} loss is {part.value}")
+            self.model.backward(saved, douts, gradients, backbone=self.backbone)
         return parts
 
     def run(self, examples: list[Example], prepare=None) -> BatchResult:
@@ -82,7 +83,8 @@ class BatchGradients:
         if first:
             self.total.flat[:] = gradients.flat
         else:
-            self.total.add(gradients)
+            with np.errstate(all="ignore"):
+                self.total.add(gradients)
 
     def _serial(self, examples, prepare):
         results = []

@@ -235,7 +235,7 @@ def test_a_loss_that_is_not_finite_names_the_example(tmp_path):
 def test_a_gradient_that_is_not_finite_names_example_and_tensor():
     """Losses may be finite where gradients overflow."""
     settings = R(tiny.SETTINGS, batch=2, augment=0.0, loss_weights={"tag": 1e39})
-    with pytest.raises(TrainingError, match=r"step 1: example r\d#0: the gradient of tensor char_emb.weight is not"):
+    with pytest.raises(TrainingError, match=r"step 1: example r\d#0: the gradient of tensor \S+ is not"):
         tiny.train(settings=settings)
 
 

@@ -5,6 +5,9 @@ from devtools.workspace import ROOT, existing, folder, module
 OUTSIDE = {
     "dx_model/__main__.py": "starts the command",
     "dx_model/command.py": "prints; decides nothing",
+    "dx_train/__main__.py": "starts the command",
+    "dx_train/command.py": "prints; decides nothing",
+    "dx_train/curve.py": "draws",
     "dx_labels/__main__.py": "starts the command",
     "dx_labels/command.py": "prints; decides nothing",
 }

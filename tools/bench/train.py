@@ -2,8 +2,8 @@
 
 A step is forward, backward, sum over the batch, clipping, AdamW (dx: and repacking). Both sides take the tag loss in
 the figures; a row gives tag and run loss, where torch's run loss is a simpler one (each field by itself). torch runs in
-the fastest of four forms (softmax or scaled_dot_product_attention, two layouts of the pair MLP), its words packed, its pair
-features made once beforehand, while dx makes them in every step.
+the fastest of four forms (softmax or scaled_dot_product_attention, two layouts of the pair MLP), its words packed, its
+pair features made once beforehand, while dx makes them in every step.
 
 figures  step_vs_torch_1t, step_vs_torch_2t, memory_vs_torch (peak RSS above that after import and load, processes of
          their own, 1 thread), pages_per_second (dx, 1 thread)

@@ -92,3 +92,4 @@ def score(model):
         right += int(np.count_nonzero(model.forward(held.page, ("tag",)).tag.argmax(1) == held.targets.tag))
         count += len(held.targets.tag)
     return right / count
+R = dataclasses.replace

@@ -58,6 +58,7 @@ from .checkpoint import fingerprint as fingerprint
 from .checkpoint import read_checkpoint as read_checkpoint
 from .continuing import continue_parameters as continue_parameters
 from .continuing import only_annotated as only_annotated
+from .curve import loss_curve as loss_curve
 from .examples import Example as Example
 from .examples import TrainingError as TrainingError
 from .examples import examples_digest as examples_digest
@@ -66,6 +67,10 @@ from .finetune import Interrupted as Interrupted
 from .gradients import BatchGradients as BatchGradients
 from .optimizer import AdamW as AdamW
 from .optimizer import MovingAverage as MovingAverage
+from .prepared import PreparedError as PreparedError
+from .prepared import page_examples as page_examples
+from .prepared import prepared_examples as prepared_examples
+from .prepared import read_prepared as read_prepared
 from .run import Run as Run
 from .run import StepRecord as StepRecord
 from .run import TrainResult as TrainResult

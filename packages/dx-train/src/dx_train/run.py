@@ -117,10 +117,11 @@ class Run:
 
     def _parts(self, digests, development) -> dict[str, str]:
         """The named digests that tie a checkpoint to its run."""
-        config = self.parameters.config
+        config, trained = self.parameters.config, self.trainable.to_json()
+        del trained["frozen_digest"]  # the starting model's
         parts = {"numerics version": str(NUMERICS_VERSION), "starting model": self.parameters.digest(),
                  "schema": json_digest(config.to_json()),
-                 "settings": json_digest(self.settings.bits()), "trainable set": json_digest(self.trainable.to_json()),
+                 "settings": json_digest(self.settings.bits()), "trainable set": json_digest(trained),
                  "examples": examples_digest(self.examples),
                  "development part": "none" if development is None else "there"}
         for name, digest in (digests or {}).items():

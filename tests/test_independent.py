@@ -6,6 +6,7 @@ import unicodedata
 from pathlib import Path
 
 import dx_model
+import dx_train
 import numpy as np
 import pytest
 from dx_kernels import digest
@@ -14,7 +15,6 @@ from dx_model.docextract import DocExtract, DocExtractConfig, Gradients, Losses,
 HERE = Path(__file__).resolve().parent / "independent"
 TERMS = ("tag", "run", "role", "doc", "item", "key_value")
 WEIGHTS = {"tag": 1.0, "run": 0.7, "role": 0.5, "doc": 0.3, "item": 0.9, "key_value": 1.3}
-FIELD_WEIGHT, BACKBONE_SCALE, WEIGHT_DECAY = 3.0, 0.1, 0.01
 OUTPUTS = ("tag", "role", "doc", "item", "key_value")
 TEXTS = ("Total:", "12.50", "Tax", "RM", "3,400.00", "Invoice", "No", "#17/4", "Date:12/03/2018", "Kuala", "é", "日本",
          "a", "", "rm5.00", "(x)y")
@@ -116,8 +116,9 @@ def generic(config, reach, rng):
     return parameters
 
 
-def write(path, config, seed, given, source, encoded, wanted, terms, limit, rates):
+def write(path, config, seed, given, source, encoded, wanted, settings):
     """The file that independent/main.c reads; integers without a width are 64 bits, all little-endian."""
+    terms = dict(settings.loss_weights)
     with open(path, "wb") as file:
         def put(dtype, *values):
             for value in values:
@@ -128,10 +129,12 @@ def write(path, config, seed, given, source, encoded, wanted, terms, limit, rate
             config.char_vocab, config.char_dim, config.char_channels, config.position_buckets, config.word_features,
             config.pair_features, config.pair_hidden, config.relation_size)
         put("<u8", seed)
-        put("<f8", config.layer_norm_eps, FIELD_WEIGHT, [terms.get(t, 0.0) for t in TERMS], limit, BACKBONE_SCALE,
-            WEIGHT_DECAY)
-        put("<i8", len(rates), len(encoded))
-        put("<f8", rates)
+        put("<f8", config.layer_norm_eps)
+        put("<i8", settings.seed, settings.steps, settings.batch, settings.warmup)
+        put("<f8", settings.learning_rate, settings.final_rate, settings.weight_decay, settings.beta1, settings.beta2,
+            settings.eps, settings.clip_norm, settings.backbone_scale, settings.field_weight,
+            [terms.get(t, 0.0) for t in TERMS])
+        put("<i8", len(encoded))
         put("<i8", given is not None)
         put("<i4", config.repeated_mask())
         if given is not None:
@@ -172,13 +175,14 @@ def rows_of(encoded):
     return result
 
 
-def expected(config, seed, given, encoded, wanted, terms, limit, rates):
-    """name → digest through the packages, names as independent/main.c prints them."""
+def expected(config, seed, given, encoded, wanted, settings):
+    """name → digest through dx_model, step by step; names as independent/main.c prints them."""
     parameters = initial_parameters(config, seed)
     result = {f"initial/{name}": digest(a) for name, a in parameters.to_container().items()}
     result |= rows_of(encoded)
-    parameters = parameters if given is None else given
-    losses, space = Losses(config, terms, FIELD_WEIGHT), Workspace()
+    parameters = parameters if given is None else given.copy()
+    terms = dict(settings.loss_weights)
+    losses, space = Losses(config, terms, settings.field_weight), Workspace()
     heads = " ".join(HEADS[t] for t in terms).split()
     specs = [s for s in parameters.specs if s.group == "backbone" or s.name.split(".")[0] in heads]
     first, second, batch, one = (Gradients(config) for _ in range(4))
@@ -188,38 +192,55 @@ def expected(config, seed, given, encoded, wanted, terms, limit, rates):
     def tensors(group, holder):
         result.update({f"{group}/{name}": digest(a) for name, a in holder.to_container().items()})
 
-    for step, rate in enumerate(rates, 1):
-        model = DocExtract(parameters)
-        for p, (e, t) in enumerate(zip(encoded, wanted)):
-            saved = model.forward_saved(e, space)
-            parts, douts = losses.run(saved.outputs, t, 1 / len(encoded), space)
-            grads = one if p else batch
+    def numbers(group, values):
+        result.update({f"{group}/{name}": digest(np.array(value)) for name, value in values.items()})
+
+    for step in range(settings.steps):
+        model, where = DocExtract(parameters), f"step{step + 1}"
+        for p in range(settings.batch):
+            epoch, place = divmod(step * settings.batch + p, len(encoded))
+            k = int(dx_model.epoch_permutation(settings.seed, epoch, len(encoded))[place])
+            saved = model.forward_saved(encoded[k], space)
+            parts, douts = losses.run(saved.outputs, wanted[k], 1 / settings.batch, space)
+            grads, group = one if p else batch, f"{where}/page{p}"
             model.backward(saved, douts, grads)
-            group = f"step{step}/page{p}"
-            pairs = np.empty((config.pair_features, len(e.row), len(e.row)), np.float32)
-            model.pair_features(e, pairs)
+            pairs = np.empty((config.pair_features, len(encoded[k].row), len(encoded[k].row)), np.float32)
+            model.pair_features(encoded[k], pairs)
             result[f"{group}/pairs"] = digest(pairs)
-            for k in range(4):
-                result[f"{group}/position{k}"] = digest(e.table_ids[1 + k])
+            result |= {f"{group}/position{i}": digest(ids) for i, ids in enumerate(encoded[k].table_ids[1:])}
             for name in OUTPUTS:
                 result[f"{group}/out/{name}"] = digest(getattr(saved.outputs, name))
                 gradient = getattr(douts, name)
                 if gradient is not None:
                     result[f"{group}/dout/{name}"] = digest(gradient.reshape(-1) if name == "doc" else gradient)
-            for name in terms:
-                result[f"{group}/loss/{name}"] = digest(np.array(parts[name].value))
-            result[f"{group}/loss/total"] = digest(np.array(losses.total(parts)))
+            numbers(f"{group}/loss", {name: part.value for name, part in parts.items()})
+            numbers(f"{group}/loss", {"total": losses.total(parts)})
             tensors(f"{group}/grad", grads)
             if p:
                 batch.add(one)
         arrays = [[holder[s.name] for s in specs] for holder in (parameters, batch, first, second)]
-        result[f"step{step}/norm"] = digest(np.array(dx_model.clip_gradients(arrays[1], limit)))
-        tensors(f"step{step}/clipped", batch)
-        scales = [1.0 if s.group == "head" else BACKBONE_SCALE for s in specs]
-        dx_model.adamw_steps(*arrays, step=step, rate=rate, scales=scales, decays=[s.decay for s in specs],
-                             weight_decay=WEIGHT_DECAY)
+        rate = dx_train.learning_rate(step, settings.steps, settings.learning_rate, settings.warmup,
+                                      settings.final_rate)
+        numbers(where, {"norm": dx_model.clip_gradients(arrays[1], settings.clip_norm), "rate": rate})
+        tensors(f"{where}/clipped", batch)
+        dx_model.adamw_steps(
+            *arrays, step=step + 1, rate=rate, beta1=settings.beta1, beta2=settings.beta2, eps=settings.eps,
+            scales=[1.0 if s.group == "head" else settings.backbone_scale for s in specs],
+            decays=[s.decay for s in specs], weight_decay=settings.weight_decay)
         for name, holder in (("weight", parameters), ("m", first), ("v", second)):
-            tensors(f"step{step}/{name}", holder)
+            tensors(f"{where}/{name}", holder)
+    return result
+
+
+def trained(model, encoded, wanted, settings):
+    """name → digest of what dx_train's run shows of itself: rate, norm and weights after every step."""
+    examples = [dx_train.Example(f"{k}#0", e, t) for k, (e, t) in enumerate(zip(encoded, wanted))]
+    result = {}
+    with dx_train.FineTune(settings).start(model, examples, tell=lambda text: None) as run:
+        for record in run:
+            where = f"step{record.step}"
+            result |= {f"{where}/rate": digest(np.array(record.rate)), f"{where}/norm": digest(np.array(record.norm))}
+            result |= {f"{where}/weight/{name}": digest(a) for name, a in run.parameters.to_container().items()}
     return result
 
 
@@ -237,15 +258,19 @@ def program(tmp_path_factory):
 @pytest.mark.parametrize("case", CASES)
 def test_the_documentation_is_enough(program, tmp_path, case):
     fields, repeated, sizes, reach, terms, limit = CASES[case]
-    terms = {name: WEIGHTS[name] for name in terms}
-    rng, seed, rates = np.random.default_rng(len(case)), 2 ** 63 + 11, (1e-2, 3e-3, 1e-3)
+    rng, seed = np.random.default_rng(len(case)), 2 ** 63 + 11
     config = DocExtractConfig(fields=fields, repeated=repeated, **SMALL)
+    settings = dx_train.TrainSettings(seed=2 ** 32 - 5, steps=4, batch=2, learning_rate=1e-2, warmup=2, clip_norm=limit,
+                                      backbone_scale=0.1, loss_weights=tuple((t, WEIGHTS[t]) for t in terms))
     given = None if reach is None else generic(config, reach, rng)
     source = [page(number, count, rng) for number, count in enumerate(sizes)]
     encoded = [dx_model.encode_page(p, config.encoding()) for p in source]
     wanted = [targets(config, len(e.row), rng) for e in encoded]
-    write(tmp_path / "input", config, seed, given, source, encoded, wanted, terms, limit, rates)
-    compare(program, tmp_path / "input", expected(config, seed, given, encoded, wanted, terms, limit, rates))
+    write(tmp_path / "input", config, seed, given, source, encoded, wanted, settings)
+    want = expected(config, seed, given, encoded, wanted, settings)
+    compare(program, tmp_path / "input", want)
+    run = trained(DocExtract(given or initial_parameters(config, seed)), encoded, wanted, settings)
+    assert run == {name: want[name] for name in run} and f"step{settings.steps}/norm" in run
 
 
 @pytest.mark.parametrize("options", [{}, dict(columns=False, cut=False), dict(keep_file_order=True)])
@@ -256,8 +281,9 @@ def test_pages_become_the_same_rows(program, tmp_path, layout, text, options):
     source = [layout(number, text, rng) for number in range(40)]
     encoded = [dx_model.encode_page(p, config.encoding()) for p in source]
     wanted = [targets(config, len(e.row), rng) for e in encoded]
-    write(tmp_path / "input", config, 0, None, source, encoded, wanted, WEIGHTS, 0.0, ())
-    compare(program, tmp_path / "input", expected(config, 0, None, encoded, wanted, WEIGHTS, 0.0, ()))
+    settings = dx_train.TrainSettings(steps=0)
+    write(tmp_path / "input", config, 0, None, source, encoded, wanted, settings)
+    compare(program, tmp_path / "input", expected(config, 0, None, encoded, wanted, settings))
 
 
 def compare(program, path, want):

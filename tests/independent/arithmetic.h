@@ -122,10 +122,32 @@ static inline uint64_t stream(uint64_t seed, const char *name)
     return value(value(seed, 0) ^ h, 0);
 }
 
-static inline double uniform(uint64_t *state)
+static inline uint64_t draw(uint64_t *state)
 {
     *state += GOLDEN;
-    return (double)(mix(*state) >> 11) * 0x1p-53;
+    return mix(*state);
+}
+
+static inline double uniform(uint64_t *state) { return (double)(draw(state) >> 11) * 0x1p-53; }
+
+static inline uint64_t bounded(uint64_t *state, uint64_t n)
+{
+    uint64_t v, least = (0 - n) % n;  /* 2^64 mod n */
+    do
+        v = draw(state);
+    while (v < least);
+    return v % n;
+}
+
+static inline void permutation(uint64_t seed, long n, long *p)
+{
+    for (long i = 0; i < n; i++)
+        p[i] = i;
+    for (long i = n - 1; i >= 1; i--) {
+        long j = (long)bounded(&seed, (uint64_t)i + 1), other = p[j];
+        p[j] = p[i];
+        p[i] = other;
+    }
 }
 
 static inline float normal32(uint64_t seed, uint64_t k, double deviation)

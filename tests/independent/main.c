@@ -281,10 +281,8 @@ int main(int count, char **arguments)
     c = &model.c;
     uint64_t seed = (uint64_t)whole();
     model.eps = real();
-    double field_weight = real(), *weight = read_items(TERMS, sizeof *weight), max_norm = real();
-    double backbone_scale = real(), weight_decay = real();
-    long steps = (long)whole(), pages = (long)whole();
-    double *rate = read_items(steps, sizeof *rate);
+    Settings *run = read_items(1, sizeof *run);
+    long pages = (long)whole();
     int given_weights = (int)whole();
     model.repeated = read_items(c->fields, 4);
     tensors(&model);
@@ -301,17 +299,18 @@ int main(int count, char **arguments)
     Page *page = calloc((size_t)pages, sizeof *page);
     for (long p = 0; p < pages; p++)
         page[p] = read_page(c, p);
-    for (long step = 1; step <= steps; step++) {
-        char group[64];
-        for (long p = 0; p < pages; p++) {
+    for (long step = 1; step <= run->steps; step++) {
+        char group[64], group_of_step[64];
+        for (long p = 0; p < run->batch; p++) {
             Pass pass = empty;
             double loss[TERMS];
+            long example = example_at(run, pages, (step - 1) * run->batch + p);
             int before = used;
-            forward(&model, &page[p], &pass);
-            losses(&model, &pass, weight, field_weight, 1.0 / (double)pages, loss);
+            forward(&model, &page[example], &pass);
+            losses(&model, &pass, run->weight, run->field_weight, 1.0 / (double)run->batch, loss);
             backward(&model, &pass);
             snprintf(group, sizeof group, "step%ld/page%ld", step, p);
-            show_pass(&model, &pass, group, weight, loss);
+            show_pass(&model, &pass, group, run->weight, loss);
             snprintf(group, sizeof group, "step%ld/page%ld/grad", step, p);
             show_tensors(&model, group, GRADIENT);
             for (int i = 0; i < model.count; i++) {
@@ -324,11 +323,13 @@ int main(int count, char **arguments)
             free(pass.argmax);
             give_back(before);
         }
-        snprintf(group, sizeof group, "step%ld", step);
-        show_number(group, "norm", clip(&model, max_norm));
+        snprintf(group_of_step, sizeof group_of_step, "step%ld", step);
+        show_number(group_of_step, "norm", clip(&model, run->max_norm));
         snprintf(group, sizeof group, "step%ld/clipped", step);
         show_tensors(&model, group, SUM);
-        adamw(&model, step, rate[step - 1], backbone_scale, weight_decay);
+        double rate = learning_rate(run, step - 1);
+        show_number(group_of_step, "rate", rate);
+        adamw(&model, run, step, rate);
         snprintf(group, sizeof group, "step%ld/weight", step);
         show_tensors(&model, group, WEIGHT);
         snprintf(group, sizeof group, "step%ld/m", step);

@@ -69,5 +69,13 @@ double run_loss(const float *logits, long n, long fields, const int32_t *repeate
                 long terms, const int32_t *places, long place_count, double scale, float *dlogits);
 /* Over the batch's gradients `sum`: returns their norm before clipping. */
 double clip(Model *model, double max_norm);
-void adamw(Model *model, long step, double rate, double backbone_scale, double weight_decay);
+
+typedef struct {
+    int64_t order_seed, steps, batch, warmup;
+    double peak, final_rate, weight_decay, beta1, beta2, epsilon, max_norm, backbone_scale, field_weight, weight[TERMS];
+} Settings;
+
+double learning_rate(const Settings *s, long step);
+long example_at(const Settings *s, long count, long position);
+void adamw(Model *model, const Settings *s, long step, double rate);
 #endif

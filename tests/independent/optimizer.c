@@ -1,4 +1,4 @@
-/* docs/backward-numerics.md sections 11 and 12 over all tensors, in the parameter order. */
+/* docs/backward-numerics.md sections 11 to 13 over all tensors, in the parameter order. */
 #include "model.h"
 #include "arithmetic.h"
 #include <stdlib.h>
@@ -35,18 +35,18 @@ static double power(double beta, long step)
 
 static float flushed(float x) { return fabsf(x) < 0x1p-126f ? 0.0f : x; }
 
-void adamw(Model *model, long step, double rate, double backbone_scale, double weight_decay)
+void adamw(Model *model, const Settings *s, long step, double rate)
 {
-    const double beta1 = 0.9, beta2 = 0.999;
+    const double beta1 = s->beta1, beta2 = s->beta2;
     const float B1 = (float)beta1, M1 = (float)(1.0 - beta1), C1 = (float)(1.0 - power(beta1, step));
     const float B2 = (float)beta2, M2 = (float)(1.0 - beta2), C2 = (float)(1.0 - power(beta2, step));
-    const float E = (float)1e-8;
+    const float E = (float)s->epsilon;
     for (int i = 0; i < model->count; i++) {
         Tensor *t = &model->tensor[i];
         if (t->frozen)
             continue;
-        double scaled = rate * (t->head ? 1.0 : backbone_scale);
-        float R = (float)scaled, K = t->decay ? (float)(1.0 - scaled * weight_decay) : 1.0f;
+        double scaled = rate * (t->head ? 1.0 : s->backbone_scale);
+        float R = (float)scaled, K = t->decay ? (float)(1.0 - scaled * s->weight_decay) : 1.0f;
         for (long j = 0; j < t->count; j++) {
             float g = t->sum[j];
             float m = flushed(B1 * t->m1[j] + M1 * g), v = flushed(B2 * t->m2[j] + M2 * (g * g));
@@ -55,4 +55,22 @@ void adamw(Model *model, long step, double rate, double backbone_scale, double w
             t->w[j] = t->w[j] * K - R * ((m / C1) / (sqrtf(v / C2) + E));
         }
     }
+}
+
+/* step counts from 0. */
+double learning_rate(const Settings *s, long step)
+{
+    if (step < s->warmup)
+        return s->peak * (double)(step + 1) / (double)s->warmup;
+    return s->peak * (1.0 - (1.0 - s->final_rate) * ((double)(step - s->warmup + 1) / (double)(s->steps - s->warmup)));
+}
+
+/* The example at a position of the stream of epochs. */
+long example_at(const Settings *s, long count, long position)
+{
+    long *order = calloc((size_t)count, sizeof *order), found;
+    permutation((uint64_t)s->order_seed << 32 ^ (uint64_t)(position / count), count, order);
+    found = order[position % count];
+    free(order);
+    return found;
 }

@@ -11,7 +11,8 @@ def weights(rng, units, heads):
     return [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
 
 
-@pytest.mark.parametrize("n, units, heads", [(0, 4, 2), (1, 1, 1), (5, 16, 2), (17, 32, 4), (33, 13, 2), (61, 8, 3), (300, 32, 4)])
+@pytest.mark.parametrize("n, units, heads", [(0, 4, 2), (1, 1, 1), (5, 16, 2),
+                                             (17, 32, 4), (33, 13, 2), (61, 8, 3), (300, 32, 4)])
 def test_bits_equal_the_two_kernels_and_the_reference(path, rng, n, units, heads):
     _, real, whole, _ = geometry(*page(rng, n))
     w = weights(rng, units, heads)

@@ -1,12 +1,14 @@
 """The `dx` command. Exit codes: 0 done, 1 the asked-for thing failed, 2 usage, 130 interrupted."""
-import argparse
 import json
+import os
 import sys
 from importlib.metadata import PackageNotFoundError, distribution
 
-from . import below
+from . import below, commands
+from .console import Parser, say
 
 DISTRIBUTIONS = ("dx-numerics", "dx-kernels", "dx-model", "dx-train", "dx-labels")
+FAILURES = (ValueError, OSError, below.CheckpointError, below.FolderInUse, below.TrainingError, below.ModelFileError)
 
 
 def versions():
@@ -27,19 +29,42 @@ def report():
             "path": below.get_path(), "degree": below.get_degree()}
 
 
+def parser():
+    p = Parser(prog="dx", description="Document models of your own.")
+    p.add_argument("--version", action="store_true", help="versions and folders of the five distributions")
+    p.add_argument("--json", action="store_true", help="with --version: one JSON object on stdout")
+    p.set_defaults(run=None)
+    found = p.add_subparsers(metavar="COMMAND", parser_class=Parser)
+    for module in commands.ALL:
+        module.add(found)
+    return p
+
+
 def main(arguments=None):
     """Runs the command on these arguments (default: the process's) and returns the exit code."""
-    parser = argparse.ArgumentParser(prog="dx", description="Document models of your own.")
-    parser.add_argument("--version", action="store_true", help="versions and folders of the five distributions")
-    parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    p = parser()
     try:
-        a = parser.parse_args(arguments)
+        a = p.parse_args(arguments)
     except SystemExit as stop:  # argparse has printed help (0) or the usage error (2)
         return stop.code
-    if not a.version:
-        parser.print_usage(sys.stderr)
-        print("dx: nothing asked for", file=sys.stderr)
+    if a.run is None and not a.version:
+        p.print_usage(sys.stderr)
+        say("dx: nothing asked for")
         return 2
+    try:
+        return version(a) if a.run is None else a.run(a)
+    except KeyboardInterrupt as stop:  # FineTune's Interrupted says how to go on
+        say(f"dx: {stop}" if str(stop) else "dx: interrupted")
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except FAILURES as error:
+        say(f"dx: {error}")
+        return 1
+
+
+def version(a):
     answer = report()
     if a.json:
         print(json.dumps(answer))

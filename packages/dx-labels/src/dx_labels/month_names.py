@@ -52,6 +52,12 @@ def without_accents(text):
     return "".join(c for c in unicodedata.normalize("NFD", text) if not "\u0300" <= c <= "\u036f")
 
 
+def names_of(language):
+    """Names of the twelve months in a language, upper-cased: for each the long form, then the short ones where there
+    are any; English for a language that the table does not have; tuple of tuples."""
+    return tuple(tuple(forms.split()) for forms in _TABLE.get(language.lower(), _TABLE["en"]).split("|"))
+
+
 def _months():
     table = {}
     for language, names in _TABLE.items():

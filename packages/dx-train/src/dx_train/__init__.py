@@ -10,10 +10,14 @@ from .below import DocExtract as DocExtract
 from .below import DocExtractConfig as DocExtractConfig
 from .below import Document as Document
 from .below import document_from_json as document_from_json
+from .below import DocumentResult as DocumentResult
 from .below import encode_page as encode_page
 from .below import EncodedPage as EncodedPage
 from .below import Encoding as Encoding
 from .below import epoch_permutation as epoch_permutation
+from .below import extract_document as extract_document
+from .below import extract_page as extract_page
+from .below import FieldResult as FieldResult
 from .below import get_degree as get_degree
 from .below import get_path as get_path
 from .below import Gradients as Gradients
@@ -32,6 +36,7 @@ from .below import page_from_json as page_from_json
 from .below import page_to_json as page_to_json
 from .below import page_windows as page_windows
 from .below import PageError as PageError
+from .below import PageResult as PageResult
 from .below import Parameters as Parameters
 from .below import parse_json as parse_json
 from .below import read_container as read_container
@@ -59,7 +64,6 @@ from .checkpoint import read_checkpoint as read_checkpoint
 from .continuing import continue_parameters as continue_parameters
 from .continuing import only_annotated as only_annotated
 from .curve import loss_curve as loss_curve
-from .dropout import dropout_mask as dropout_mask
 from .examples import Example as Example
 from .examples import TrainingError as TrainingError
 from .examples import examples_digest as examples_digest

@@ -13,10 +13,14 @@ from dx_model import DocExtract as DocExtract
 from dx_model import DocExtractConfig as DocExtractConfig
 from dx_model import Document as Document
 from dx_model import document_from_json as document_from_json
+from dx_model import DocumentResult as DocumentResult
 from dx_model import encode_page as encode_page
 from dx_model import EncodedPage as EncodedPage
 from dx_model import Encoding as Encoding
 from dx_model import epoch_permutation as epoch_permutation
+from dx_model import extract_document as extract_document
+from dx_model import extract_page as extract_page
+from dx_model import FieldResult as FieldResult
 from dx_model import get_degree as get_degree
 from dx_model import get_path as get_path
 from dx_model import Gradients as Gradients
@@ -36,6 +40,7 @@ from dx_model import page_from_json as page_from_json
 from dx_model import page_to_json as page_to_json
 from dx_model import page_windows as page_windows
 from dx_model import PageError as PageError
+from dx_model import PageResult as PageResult
 from dx_model import Parameters as Parameters
 from dx_model import parse_json as parse_json
 from dx_model import positions as positions

@@ -1,0 +1,58 @@
+"""Local-first extraction: what the model is sure of comes from the model, the rest is asked of the labelling model."""
+from dataclasses import dataclass, field
+
+from .below import DocExtract, extract_document
+
+
+@dataclass(frozen=True)
+class LocalFirst:
+    """A model, the confidence from which each field's value is accepted (None: never), and who is asked for the rest.
+
+    ask : callable taking (Document, names of fields) and giving a dict name → value or None; None: nobody is asked
+    """
+    model: DocExtract
+    thresholds: dict = field(default_factory=dict)
+    ask: object = None
+
+
+def extract(local, document):
+    """The fields of a document, each with where it comes from.
+
+    Returns
+    -------
+    dict: id, fields: name → {value, source, confidence, threshold, …}. source is "model" (the confidence reaches the
+    threshold, or "no value" does), "labeller" (asked), or "unsure" (below the threshold and nobody to ask: the model's
+    value all the same). A field of the model carries its words and, in documents of several pages, their page. An error
+    of the labelling model leaves the fields unsure and is told under "error".
+    """
+    result = extract_document(local.model, document)
+    fields, open_fields = {}, []
+    for name, found in result.fields.items():
+        fields[name] = _from_model(found, local.thresholds.get(name))
+        if fields[name]["source"] == "unsure":
+            open_fields.append(name)
+    answer = {"id": document.id, "fields": fields}
+    if open_fields and local.ask is not None:
+        try:
+            given = local.ask(document, open_fields)
+        except (OSError, ValueError, RuntimeError) as error:
+            return {**answer, "error": f"document {document.id!r}: the labelling model: {error}"}
+        for name in open_fields:
+            fields[name] = {"value": given.get(name), "source": "labeller", "confidence": None,
+                            "threshold": fields[name]["threshold"], "model": fields[name]}
+    return answer
+
+
+def _from_model(found, threshold):
+    one = found.to_json()
+    one.pop("alternatives")
+    if found.repeated:
+        sure = threshold is not None and all(v.confidence >= threshold for v in found.values)
+        values = one["values"]
+        return {"value": [v.text for v in found.values], "source": "model" if sure else "unsure",
+                "confidence": min((v.confidence for v in found.values), default=None), "threshold": threshold,
+                "values": values}
+    confidence = one.pop("confidence")
+    sure = threshold is not None and confidence is not None and confidence >= threshold
+    return {"value": one.pop("value"), "source": "model" if sure else "unsure", "confidence": confidence,
+            "threshold": threshold, **one}

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import unicodedata
 from pathlib import Path
+from types import SimpleNamespace
 
 import dx_model
 import dx_train
@@ -13,6 +14,7 @@ from dx_kernels import digest
 from dx_model.docextract import DocExtract, DocExtractConfig, Gradients, Losses, Targets, Workspace, initial_parameters
 
 HERE = Path(__file__).resolve().parent / "independent"
+PROBLEMS = 150
 TERMS = ("tag", "run", "role", "doc", "item", "key_value")
 WEIGHTS = {"tag": 1.0, "run": 0.7, "role": 0.5, "doc": 0.3, "item": 0.9, "key_value": 1.3}
 OUTPUTS = ("tag", "role", "doc", "item", "key_value")
@@ -213,6 +215,7 @@ def expected(config, seed, given, encoded, wanted, settings):
                 gradient = getattr(douts, name)
                 if gradient is not None:
                     result[f"{group}/dout/{name}"] = digest(gradient.reshape(-1) if name == "doc" else gradient)
+            result |= {f"{group}/{name}": digest(a) for name, a in decoded(config, saved.outputs.tag).items()}
             numbers(f"{group}/loss", {name: part.value for name, part in parts.items()})
             numbers(f"{group}/loss", {"total": losses.total(parts)})
             tensors(f"{group}/grad", grads)
@@ -232,6 +235,16 @@ def expected(config, seed, given, encoded, wanted, settings):
     return result
 
 
+def decoded(config, logits, floor=0.001):
+    """name → array of what extraction makes of the tag logits."""
+    repeated, tags, absent = config.repeated_mask(), np.empty(len(logits), np.int32), np.empty(len(config.fields))
+    score = dict(zip(("score", "bound", "exact"), dx_model.decode_tags(logits, repeated, tags)))
+    none = np.empty((0, 3), np.int32)
+    runs, p = dx_model.run_posteriors(logits, repeated, absent, none, np.empty(0), floor=floor, capacity=100000)
+    return {"tags": tags, "absent": absent, "runs": runs, "probabilities": p,
+            **{name: np.array(float(value)) for name, value in score.items()}}
+
+
 def trained(model, encoded, wanted, settings):
     """name → digest of what dx_train's run shows of itself: rate, norm and weights after every step."""
     examples = [dx_train.Example(f"{k}#0", e, t) for k, (e, t) in enumerate(zip(encoded, wanted))]
@@ -244,15 +257,25 @@ def trained(model, encoded, wanted, settings):
     return result
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory):
+def build(folder, name, *without):
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     if compiler is None:
         pytest.skip("needs a C compiler")
-    made = tmp_path_factory.mktemp("independent") / "docextract"
-    subprocess.run([compiler, "-std=c11", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror",
-                    *sorted(HERE.glob("*.c")), "-o", made, "-lm"], check=True)
-    return made
+    sources = sorted(path for path in HERE.glob("*.c") if path.name not in without)
+    subprocess.run([compiler, "-std=c11", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", *sources,
+                    "-o", folder / name, "-lm"], check=True)
+    return folder / name
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("independent"), "docextract", "decode_main.c")
+
+
+@pytest.fixture(scope="module")
+def decoder(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("independent"), "decode", "main.c", "forward.c", "backward.c", "losses.c",
+                 "optimizer.c", "encode.c", "reading.c", "text.c", "words.c")
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -284,6 +307,41 @@ def test_pages_become_the_same_rows(program, tmp_path, layout, text, options):
     settings = dx_train.TrainSettings(steps=0)
     write(tmp_path / "input", config, 0, None, source, encoded, wanted, settings)
     compare(program, tmp_path / "input", expected(config, 0, None, encoded, wanted, settings))
+
+
+def problem(k, rng):
+    """(logits, repeated) of pages whose fields compete with themselves for many places, some with ties."""
+    n, fields = int(rng.integers(1, 60)), int(rng.integers(1, 16))
+    repeated = (rng.random(fields) < (0.5 if k % 4 == 0 else 0.1)).astype(np.uint8)
+    logits = rng.normal(0, (0.5, 3, 30, 400)[k % 4], (n, 1 + 2 * fields)).astype(np.float32)
+    logits[:, 0] += rng.choice([0, 2, 6])
+    return np.round(logits) if k % 3 == 0 else logits, repeated
+
+
+def test_decoding_gives_the_same_bits(decoder, tmp_path):
+    rng, want = np.random.default_rng(3), {}
+    with open(tmp_path / "input", "wb") as file:
+        file.write(np.array(PROBLEMS, "<i8").tobytes())
+        for k in range(PROBLEMS):
+            logits, repeated = problem(k, rng)
+            config = SimpleNamespace(fields=range(len(repeated)), repeated_mask=lambda repeated=repeated: repeated)
+            config.repeated = [f for f in config.fields if repeated[f]]
+            config.num_tags = config.num_role_tags = logits.shape[1]
+            t, gradient = targets(config, len(logits), rng), np.empty_like(logits)
+            file.write(np.array([len(logits), len(repeated), len(t.run_fields), len(t.run_places)], "<i8").tobytes())
+            file.write(np.array(0.01, "<f8").tobytes())
+            for array in (repeated.astype("<i4"), t.run_fields, t.run_places, logits):
+                file.write(array.tobytes())
+            found = decoded(config, logits, 0.01)
+            losses = np.empty(len(t.run_fields))
+            top, count = dx_model.below.run_loss(logits, repeated, t.run_fields, t.run_places, losses, gradient,
+                                                 scale=1.0 / len(losses))
+            found |= {"loss": np.array(top / count), "gradient": gradient}
+            want |= {f"problem{k}/{name}": digest(a) for name, a in found.items()}
+            want |= {f"exact {k}": float(found["exact"])}
+    exact = [want.pop(f"exact {k}") for k in range(PROBLEMS)]
+    compare(decoder, tmp_path / "input", want)
+    assert 0.0 in exact
 
 
 def compare(program, path, want):

@@ -2,24 +2,9 @@
    prints a digest of everything on the way. Usage: docextract INPUT. The input is what test_independent.py writes. */
 #include "model.h"
 #include "arithmetic.h"
-#include "sha256.h"
+#include "io.h"
 #include <stdarg.h>
 #include <stdlib.h>
-
-static FILE *input;
-
-static void *read_items(long count, size_t size)
-{
-    void *p = calloc((size_t)count + 1, size);
-    if (!p || fread(p, size, (size_t)count, input) != (size_t)count) {
-        fprintf(stderr, "docextract: the input ends early\n");
-        exit(1);
-    }
-    return p;
-}
-
-static int64_t whole(void) { int64_t x, *p = read_items(1, sizeof x); x = *p; free(p); return x; }
-static double real(void) { double x, *p = read_items(1, sizeof x); x = *p; free(p); return x; }
 
 /* A pool: everything a page's pass allocates, given back after it. */
 static void *given[1 << 16];
@@ -35,7 +20,7 @@ float *floats(long count)
     return given[used++] = p;
 }
 
-static void give_back(int from)
+void give_back(int from)
 {
     while (used > from)
         free(given[--used]);
@@ -151,20 +136,6 @@ static void initial(Model *model, uint64_t seed)
     memset(model->tensor[0].w, 0, (size_t)model->c.char_dim * sizeof(float));  /* the padding character */
 }
 
-static void show(const char *group, const char *name, const float *x, int axes, const long *shape)
-{
-    char full[80];
-    snprintf(full, sizeof full, "%s/%s", group, name);
-    print_digest(full, "float32", x, axes, shape);
-}
-
-static void show_number(const char *group, const char *name, double x)
-{
-    char full[80];
-    snprintf(full, sizeof full, "%s/%s", group, name);
-    print_digest(full, "float64", &x, 0, NULL);
-}
-
 enum { WEIGHT, GRADIENT, SUM, MOMENT1, MOMENT2 };
 
 static void show_tensors(Model *model, const char *group, int which)
@@ -178,13 +149,6 @@ static void show_tensors(Model *model, const char *group, int which)
             file[k] = x[place(t, k)];
         show(group, t->name, file, t->axes, t->shape);
     }
-}
-
-static void show_as(const char *group, const char *name, const char *type, const void *x, long rows, long columns)
-{
-    char full[80];
-    snprintf(full, sizeof full, "%s/%s", group, name);
-    print_digest(full, type, x, columns ? 2 : 1, (long[]){rows, columns});
 }
 
 /* A page's words become its arrays here; the targets that follow are those of the rows. */
@@ -311,6 +275,7 @@ int main(int count, char **arguments)
             backward(&model, &pass);
             snprintf(group, sizeof group, "step%ld/page%ld", step, p);
             show_pass(&model, &pass, group, run->weight, loss);
+            show_decoding(group, pass.tag, page[example].n, c->fields, model.repeated, 0.001);
             snprintf(group, sizeof group, "step%ld/page%ld/grad", step, p);
             show_tensors(&model, group, GRADIENT);
             for (int i = 0; i < model.count; i++) {

@@ -1,5 +1,5 @@
 /* Activations over arrays (activations_inline.h has the formulas). Elements are independent. */
-#include "activations_inline.h"
+#include "tanh_vectors.h"
 #include "table.h"
 
 typedef struct {
@@ -27,15 +27,26 @@ typedef struct {
 
 DX_ELEMENTS(relu, out[i] = dx_relu(a[i]))
 DX_ELEMENTS(relu_back, out[i] = dx_relu_grad(a[i], b[i]))
-DX_ELEMENTS(tanh_, out[i] = dx_tanh32(a[i]))
 DX_ELEMENTS(tanh_back, out[i] = dx_tanh_grad(a[i], b[i]))
 DX_ELEMENTS(sigmoid, out[i] = dx_sigmoid32(a[i]))
 DX_ELEMENTS(sigmoid_back, out[i] = dx_sigmoid_grad(a[i], b[i]))
-DX_ELEMENTS(gelu_tanh, out[i] = dx_gelu_tanh(a[i], dx_gelu_tanh_term(a[i])))
-DX_ELEMENTS(gelu_tanh_saved, float t = dx_gelu_tanh_term(a[i]); saved[i] = t; out[i] = dx_gelu_tanh(a[i], t))
 DX_ELEMENTS(gelu_tanh_back, out[i] = dx_gelu_tanh_grad(a[i], b[i], c[i]))
 DX_ELEMENTS(gelu_erf, out[i] = dx_gelu_erf(a[i]))
 DX_ELEMENTS(gelu_erf_back, out[i] = dx_gelu_erf_grad(a[i], b[i]))
+
+static void tanh_(void *context, ptrdiff_t begin, ptrdiff_t end, int worker)
+{
+    const job *j = context;
+    (void)worker;
+    dx_tanh_all(end - begin, j->a + begin, j->out + begin);
+}
+
+static void gelu_tanh(void *context, ptrdiff_t begin, ptrdiff_t end, int worker)
+{
+    const job *j = context;
+    (void)worker;
+    dx_gelu_tanh_all(end - begin, j->a + begin, j->out + begin, j->saved ? j->saved + begin : NULL);
+}
 
 static int run(dx_task task, job j, ptrdiff_t n, double work, int degree)
 {
@@ -75,7 +86,7 @@ int DX_FN(sigmoid_backward)(int degree, ptrdiff_t n, const float *dy, const floa
 
 int DX_FN(gelu_tanh_forward)(int degree, ptrdiff_t n, const float *x, float *y, float *t)
 {
-    return run(t ? gelu_tanh_saved : gelu_tanh, (job){.a = x, .out = y, .saved = t}, n, 2.0, degree);
+    return run(gelu_tanh, (job){.a = x, .out = y, .saved = t}, n, 2.0, degree);
 }
 
 int DX_FN(gelu_tanh_backward)(int degree, ptrdiff_t n, const float *dy, const float *x, const float *t, float *dx)

@@ -30,9 +30,12 @@
 #define DX_GEMM_NV 2
 #endif
 #define DX_GEMM_NR (DX_GEMM_NV * DX_VL)
+/* Floats that copy a tile's rows of one k with few instructions. */
+#define DX_STRIP_COPY (DX_GEMM_MR > 4 ? 8 : 4)
 
-/* How the tile finds A: rows with k contiguous, or a packed strip (MR floats a step, in the kernel's order). */
-enum { DX_A_ROWS, DX_A_PACKED };
+/* How the tile finds A: rows with k contiguous; columns, the rows of one k contiguous (A transposed, as it is); or a
+ * packed strip of those columns (MR floats a step, in the kernel's order). */
+enum { DX_A_ROWS, DX_A_COLUMNS, DX_A_PACKED };
 /* How it finds B: a packed panel, or plain rows of N floats. */
 enum { DX_B_PACKED, DX_B_ROWS };
 
@@ -54,8 +57,8 @@ DX_INLINE void dx_tile_step(const int MR, const int NV, dx_vf *c, const float *a
 }
 
 /* C tile := A (MR rows) * B (NV vectors of columns). chunks: full chunks of 16 in K; tail: K mod 16, the rows of the last
- * partial chunk. Packed A holds its own padding and comes with tail 0 and all chunks counted. Operands are read for
- * k < K only, but for that.
+ * partial chunk. A packed strip holds its own padding and comes with tail 0 and all chunks counted; else operands are read
+ * for k < K only.
  *
  * The padding of a partial chunk is not executed lane by lane: one addition of +0 to the finished dot has the same bits.
  * fma(+0, +0, s) is s, but +0 for s = -0. So the padded dot and the one without differ at most in the sign of zero
@@ -67,19 +70,20 @@ DX_INLINE void dx_tile(const int MR, const int NV, const int a_kind, const int b
 {
     const int G = DX_GEMM_G, T = MR * NV;
     const ptrdiff_t b_lane = b_kind == DX_B_PACKED ? NV * DX_VL : 8 * ldb; /* from a lane to its partner, lane + 8 */
-    const ptrdiff_t a_lane = a_kind == DX_A_PACKED ? MR : 8, a_step = a_kind == DX_A_PACKED ? 1 : lda;
+    const ptrdiff_t a_next = a_kind == DX_A_COLUMNS ? lda : 1, a_step = a_kind == DX_A_ROWS ? lda : 1;
+    const ptrdiff_t a_lane = a_kind == DX_A_PACKED ? MR : 8 * a_next;
     dx_vf stack[4][DX_GEMM_MR * DX_GEMM_NV], c[DX_GEMM_G * DX_GEMM_MR * DX_GEMM_NV];
     int depth = 0;
     for (int g = 0; g < 16 / G; g++) {
         const int lane = dx_lane_order[g * G];
-        const float *ap = a_kind == DX_A_PACKED ? a : a + lane;
+        const float *ap = a_kind == DX_A_PACKED ? a : a + lane * a_next;
         const float *bp = b_kind == DX_B_PACKED ? b : b + lane * ldb;
         DX_UNROLL(32)
         for (int t = 0; t < G * T; t++) c[t] = (dx_vf){0};
         for (ptrdiff_t n = chunks; n > 0; n--) {
             DX_UNROLL(2)
             for (int h = 0; h < G; h++) dx_tile_step(MR, NV, c + h * T, ap + h * a_lane, a_step, bp + h * b_lane);
-            ap += a_kind == DX_A_PACKED ? G * MR : 16;
+            ap += a_kind == DX_A_PACKED ? G * MR : 16 * a_next;
             bp += b_kind == DX_B_PACKED ? G * NV * DX_VL : 16 * ldb;
         }
         if (tail) {

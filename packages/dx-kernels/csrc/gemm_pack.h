@@ -1,4 +1,4 @@
-/* Packing of the operands of the matrix product into the order in which the tile reads them (gemm_kernel.h):
+/* Packing of B of the matrix product into the order in which the tile reads them (gemm_kernel.h):
  * for each pair of lanes in tree order, for each chunk of 16 k, for each lane of the pair: one row. */
 #ifndef DX_GEMM_PACK_H
 #define DX_GEMM_PACK_H
@@ -94,15 +94,6 @@ DX_INLINE void dx_pack_columns(ptrdiff_t K, ptrdiff_t n, ptrdiff_t width, const 
             DX_UNROLL(16)
             for (int l = 0; l < DX_VL; l++) dx_vstore(out + dx_packed_row(k0 + l, chunks, width) + j0, r[l]);
         }
-}
-
-/* One k of a strip of m rows of A, for transposed A: m neighbours, or zeros for a NULL. */
-DX_INLINE void dx_pack_strip_row(ptrdiff_t m, const float *a, float *out)
-{
-    if (!a) for (ptrdiff_t i = 0; i < m; i++) out[i] = 0.0f;
-    else if (m == DX_GEMM_MR) memcpy(out, a, sizeof(float) * DX_GEMM_MR);
-    else if (m == DX_GEMM_MR - 1) memcpy(out, a, sizeof(float) * (DX_GEMM_MR - 1));
-    else for (ptrdiff_t i = 0; i < m; i++) out[i] = a[i];
 }
 
 #endif

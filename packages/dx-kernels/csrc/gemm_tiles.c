@@ -23,11 +23,13 @@ typedef void (*tile_function)(ptrdiff_t chunks, ptrdiff_t tail, const float *a, 
 #define ENTRY(MR, name) [MR] = {0, name##MR##x1, name##MR##x2},
 
 EACH_MR(DEFINE, plain, DX_A_ROWS, DX_B_PACKED)
+EACH_MR(DEFINE, turned, DX_A_COLUMNS, DX_B_PACKED)
 EACH_MR(DEFINE, strip, DX_A_PACKED, DX_B_PACKED)
 EACH_MR(DEFINE, direct, DX_A_ROWS, DX_B_ROWS)
 
 /* By rows and vectors of columns. */
 static const tile_function plain[DX_GEMM_MR + 1][DX_GEMM_NV + 1] = {EACH_MR(ENTRY, plain)};
+static const tile_function turned[DX_GEMM_MR + 1][DX_GEMM_NV + 1] = {EACH_MR(ENTRY, turned)};
 static const tile_function strip[DX_GEMM_MR + 1][DX_GEMM_NV + 1] = {EACH_MR(ENTRY, strip)};
 static const tile_function direct[DX_GEMM_MR + 1][DX_GEMM_NV + 1] = {EACH_MR(ENTRY, direct)};
 
@@ -41,28 +43,41 @@ void DX_FN(gemm_pack_part)(int trans_b, ptrdiff_t K, ptrdiff_t n, ptrdiff_t N, c
     }
 }
 
-/* Up to four strips of A at a time, so that a row of k is read over most of a cache line. */
+/* Strips of transposed A, up to four at a time, so that a row of k is read over most of a cache line. The k come in the
+ * order of the strips' rows: a row but the last may be written as DX_STRIP_COPY floats, the next covers what is too much. */
 static void pack_strips(ptrdiff_t K, ptrdiff_t M, const float *a, ptrdiff_t lda, float *out)
 {
-    const ptrdiff_t K16 = dx_rounded_k(K);
+    const ptrdiff_t chunks = dx_rounded_k(K) / 16, last = chunks * 16 - 1;
     for (ptrdiff_t i = 0; i < M;) {
-        ptrdiff_t rows[4], at[4];
+        ptrdiff_t rows[4] = {0}, at[4] = {0};
+        float *to[4] = {0};
         int count = 0;
         for (; count < 4 && i < M; count++) {
             at[count] = i;
+            to[count] = out + i * 16 * chunks;
             rows[count] = dx_next_rows(M - i);
             i += rows[count];
         }
-        for (ptrdiff_t k = 0; k < K16; k++) {
-            const ptrdiff_t place = dx_packed_row(k, K16 / 16, 1);
-            for (int q = 0; q < count; q++)
-                dx_pack_strip_row(rows[q], k < K ? a + k * lda + at[q] : NULL, out + at[q] * K16 + place * rows[q]);
-        }
+        const int roomy = count == 4 && at[3] + DX_STRIP_COPY <= M;
+        for (int group = 0; group < 16; group += DX_GEMM_G)
+            for (ptrdiff_t step = 0; step < chunks * DX_GEMM_G; step++) {
+                const ptrdiff_t k = step / DX_GEMM_G * 16 + dx_lane_order[group + step % DX_GEMM_G];
+                const float *from = a + k * lda;
+                if (roomy && k < K && k != last) {
+                    DX_UNROLL(4)
+                    for (int q = 0; q < 4; q++) {
+                        memcpy(to[q], from + at[q], sizeof(float) * DX_STRIP_COPY);
+                        to[q] += rows[q];
+                    }
+                } else
+                    for (int q = 0; q < count; to[q] += rows[q], q++)
+                        for (ptrdiff_t r = 0; r < rows[q]; r++) to[q][r] = k < K ? from[at[q] + r] : 0.0f;
+            }
     }
 }
 
 /* m rows from row i on times the panel at column j. b: the packed panel, or with is_direct the first element of the
- * panel's plain rows; rows: the packed strip of A, or NULL for plain rows. */
+ * panel's plain rows (then A is not transposed); rows: the packed strip of A, or NULL for A as it is. */
 static void one_tile(const dx_gemm_job *g, ptrdiff_t i, ptrdiff_t m, ptrdiff_t j, const float *b, int is_direct,
                      const float *rows)
 {
@@ -72,6 +87,7 @@ static void one_tile(const dx_gemm_job *g, ptrdiff_t i, ptrdiff_t m, ptrdiff_t j
     float *c = g->C + i * g->ldc + j, *out = through ? tile : c;
     const ptrdiff_t out_step = through ? width : g->ldc;
     if (rows) strip[m][NV](dx_rounded_k(K) / 16, 0, rows, 0, b, 0, out, out_step);
+    else if (g->trans_a) turned[m][NV](K / 16, K % 16, g->A + i, g->lda, b, 0, out, out_step);
     else (is_direct ? direct : plain)[m][NV](K / 16, K % 16, g->A + i * g->lda, g->lda, b, g->ldb, out, out_step);
     if (g->epilogue) g->epilogue(g->context, tile, width, c, g->ldc, i, j, m, n);
     else if (through)
@@ -84,7 +100,7 @@ void DX_FN(gemm_block)(const dx_gemm_job *g, ptrdiff_t i, ptrdiff_t i_end, ptrdi
 {
     const ptrdiff_t K16 = dx_rounded_k(g->K);
     float *panel = work, *strips = NULL;
-    if (g->trans_a) {
+    if (g->trans_a && j_end - j > DX_GEMM_NR) { /* for a single panel, packing would cost more than it gains */
         strips = work + (g->packed ? 0 : K16 * DX_GEMM_NR);
         pack_strips(g->K, i_end - i, g->A + i, g->lda, strips);
     }

@@ -2,9 +2,9 @@
  *
  *   u = dot16(x[r], weight[o]) + bias[o]       y = activation(u) + residual       each step rounded by itself
  *   dx[r][i] = dot16 over o of dy * weight     dweight[o][i] = dot16 over rows of dy * x     dbias[o] = sum16 over rows */
-#include "activations_inline.h"
 #include "gemm_kernel.h"
 #include "table.h"
+#include "tanh_vectors.h"
 
 typedef struct {
     const float *bias, *residual;
@@ -50,14 +50,11 @@ static void after(void *context, float *tile, ptrdiff_t width, float *c, ptrdiff
     case DX_LINEAR_GELU_TANH:
         if (a->saved) {
             float terms[DX_GEMM_MR * DX_GEMM_NR];
-            for (ptrdiff_t q = 0; q < all; q++) {
-                terms[q] = dx_gelu_tanh_term(tile[q]);
-                tile[q] = dx_gelu_tanh(tile[q], terms[q]);
-            }
+            dx_gelu_tanh_all(all, tile, tile, terms);
             for (ptrdiff_t r = 0; r < m; r++)
                 memcpy(a->saved + at + r * a->out, terms + r * width, sizeof(float) * (size_t)n);
         } else
-            for (ptrdiff_t q = 0; q < all; q++) tile[q] = dx_gelu_tanh(tile[q], dx_gelu_tanh_term(tile[q]));
+            dx_gelu_tanh_all(all, tile, tile, NULL);
         break;
     default:
         break;

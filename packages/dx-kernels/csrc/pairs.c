@@ -1,8 +1,8 @@
 /* Positions of words on the page and features of pairs of words (docs/numerics.md, section 17). Reals are binary64
  * until the one rounding to binary32 that makes a feature; tanh is dx_tanh32 of the rounded argument. */
-#include <dx_numerics/math32.h>
 #include <dx_numerics/math64.h>
 #include "table.h"
+#include "tanh_vectors.h"
 
 /* The lower median of x[0..n-1], n > 0: the element at place (n - 1) / 2 in ascending order; x is reordered. */
 static double lower_median(double *x, ptrdiff_t n)
@@ -100,8 +100,10 @@ static void pair_row(ptrdiff_t n, const double *real, const int32_t *whole, ptrd
     EACH(1, (float)(cy[j] - cyi));
     EACH(2, __builtin_fabsf(dx[j]));
     EACH(3, __builtin_fabsf(dy[j]));
-    EACH(4, dx_tanh32((float)((x0[j] - x1i) * 0.25)));
-    EACH(5, dx_tanh32((float)((my[j] - myi) * 0.5)));
+    EACH(4, (float)((x0[j] - x1i) * 0.25));
+    EACH(5, (float)((my[j] - myi) * 0.5));
+    dx_tanh_all(n, out + 4 * stride, out + 4 * stride);
+    dx_tanh_all(n, out + 5 * stride, out + 5 * stride);
     EACH(6, row[j] == rowi ? 1.0f : 0.0f);
     EACH(7, (float)clamp(row[j] - rowi, 3) / 3.0f);
     EACH(8, (float)clamp(j - own, 8) * 0.125f);

@@ -33,11 +33,20 @@ static int idle(double share, const double *carry, ptrdiff_t stride)
     return zero;
 }
 
+typedef long long pm_mask4 __attribute__((vector_size(32)));
+
 /* share / whole where whole is not zero, else 0. */
 DX_INLINE pm_v4 proportion(pm_v4 share, pm_v4 whole)
 {
-    typedef long long mask __attribute__((vector_size(32)));
-    return (pm_v4)((mask)(share / whole) & (mask)(whole != 0.0));
+    return (pm_v4)((pm_mask4)(share / whole) & (pm_mask4)(whole != 0.0));
+}
+
+/* 2^200 where a divisor is so small that a share of it would overflow, else 1. */
+DX_INLINE pm_v4 lift(pm_v4 whole)
+{
+    const pm_v4 one = {1, 1, 1, 1}, high = {0x1p200, 0x1p200, 0x1p200, 0x1p200};
+    const pm_mask4 small = (pm_mask4)(whole < 0x1p-900);
+    return (pm_v4)(((pm_mask4)high & small) | ((pm_mask4)one & ~small));
 }
 
 /* Splits what the states at boundary t have among those at t - 1, from the end of the page to its beginning. */
@@ -64,6 +73,9 @@ static void smooth_before(pm_chain *c, shares *s)
             for (ptrdiff_t k = 0; k < stride; k += 4) {
                 pm_v4 begins = pm_load(b + k) * pm_load(source + k);
                 pm_v4 goes_on = pm_load(i + k) * (pm_load(before + k) * c->scale[m]);
+                pm_v4 up = lift(begins + goes_on);
+                begins *= up;
+                goes_on *= up;
                 pm_v4 share = proportion(pm_load(carry + k) + part * pm_load(after + k), begins + goes_on);
                 begins = share * begins;
                 goes_on = share * goes_on;
@@ -106,7 +118,9 @@ static void smooth_after(pm_chain *c, shares *s)
                 pm_v4 begins = part * (pm_load(b + k) * rest), carries = pm_load(carry + k);
                 pm_save(db + k, pm_load(db + k) + begins);
                 pm_save(di + k, pm_load(di + k) + carries);
-                pm_v4 share = proportion(begins + carries, rest), ends = share * pm_load(source + k);
+                pm_v4 up = lift(rest), starts = pm_load(source + k) * up;
+                goes_on *= up;
+                pm_v4 share = proportion(begins + carries, starts + goes_on), ends = share * starts;
                 pm_save(carried + k, share * goes_on);
                 pm_save(source + k, ends);
                 sum += pm_load(c->open + k) * ends;

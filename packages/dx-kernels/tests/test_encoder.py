@@ -58,6 +58,22 @@ def test_without_bias_and_after_repack(path, rng):
     assert same_bits(run(weights, x, None, x)[0], want)
 
 
+def test_a_change_of_path_and_repack_between_calls(rng):
+    """What is prepared once for a path and direction follows both."""
+    blocks = random_blocks(rng, 2, 16, 32)
+    x = rng.standard_normal((9, 16)).astype(np.float32)
+    weights = k.EncoderWeights(blocks, heads=2)
+    for factor in (1, 2, 3):
+        blocks[1][8] *= factor
+        weights.repack()
+        want = run(k.EncoderWeights(blocks, heads=2), x, None, x)
+        for path in (*k.available_paths(), *k.available_paths()[::-1]):
+            with k.kernel_path(path):
+                got = run(weights, x, None, x)
+                assert same_bits(got[0], want[0]) and same_bits(got[2], want[2])
+                assert all(same_bits(a, b) for g, w in zip(got[3], want[3]) for a, b in zip(g, w))
+
+
 def test_empty_and_wrong(rng):
     blocks = random_blocks(rng, 2, 8, 8)
     weights = k.EncoderWeights(blocks, heads=2)

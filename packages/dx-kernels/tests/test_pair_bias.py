@@ -11,7 +11,8 @@ def weights(rng, units, heads):
     return [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
 
 
-@pytest.mark.parametrize("n, units, heads", [(0, 4, 2), (1, 1, 1), (5, 16, 2), (17, 32, 4), (61, 8, 3), (300, 32, 4)])
+@pytest.mark.parametrize("n, units, heads", [(0, 4, 2), (1, 1, 1), (5, 16, 2),
+                                             (17, 32, 4), (33, 13, 2), (61, 8, 3), (300, 32, 4)])
 def test_bits_equal_the_two_kernels_and_the_reference(path, rng, n, units, heads):
     _, real, whole, _ = geometry(*page(rng, n))
     w = weights(rng, units, heads)
@@ -25,6 +26,24 @@ def test_bits_equal_the_two_kernels_and_the_reference(path, rng, n, units, heads
             assert same_bits(out, want)
     if n <= 61:
         assert same_bits(want, ref.pair_bias_forward(real, whole, *w))
+
+
+def test_zeros_of_both_signs_subnormals_and_nan(path, rng):
+    """Where the dot over the features is a zero of either sign, in the first chunk or in the partial one."""
+    _, real, whole, _ = geometry(*page(rng, 40))
+    features, want, out = (np.empty(s, np.float32) for s in ((20, 40, 40), (2, 40, 40), (2, 40, 40)))
+    k.pair_features(real, whole, features)
+    w = weights(rng, 20, 2)
+    for row, value in enumerate((0.0, -0.0, 1e-45, -1e-45, -1e-30, np.nan, np.inf)):
+        w[0][row], w[1][row] = value, -0.0
+        w[0][row + 8, 16:], w[1][row + 8] = value, 0.0 if row % 2 else -0.0
+    k.pair_mlp_forward(features.reshape(20, 1600), *w, want.reshape(2, 1600))
+    k.pair_bias_forward(real, whole, *w, out)
+    assert same_bits(out, want)
+    w[0][np.isnan(w[0]) | np.isinf(w[0])] = -0.0
+    k.pair_mlp_forward(features.reshape(20, 1600), *w, want.reshape(2, 1600))
+    k.pair_bias_forward(real, whole, *w, out)
+    assert same_bits(out, want) and np.isfinite(out).all()
 
 
 def test_errors(rng):

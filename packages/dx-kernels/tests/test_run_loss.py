@@ -166,6 +166,16 @@ def test_sure_and_wrong(path):
     assert losses[0] == pytest.approx(1500, rel=1e-3) and dz[60, 0] == pytest.approx(-1, abs=1e-4)
 
 
+@pytest.mark.parametrize("seed", [0, 17, 47])
+def test_logits_hundreds_apart_have_a_finite_gradient(path, seed):
+    """Seeds 17 and 47 reach divisors so small that a share of them would overflow."""
+    z = np.random.default_rng(seed).normal(0, 400, (40, 3)).astype(np.float32)
+    losses, dz, _ = run_loss(z, schema(1), [(0, [])])
+    want = ref.run_loss(z, schema(1), [(0, [])])
+    assert np.isfinite(losses).all() and np.isfinite(dz).all()
+    assert losses.tolist() == want[0] and same_bits(dz, want[1])
+
+
 def test_not_finite(path):
     z = np.zeros((3, 3), np.float32)
     z[1, 1] = np.nan

@@ -65,6 +65,26 @@ def test_loaded_is_saved(saved):
     assert sorted(p.name for p in folder.iterdir()) == ["model.safetensors", "new"]
 
 
+def test_the_bytes_are_those_of_the_documentation(tmp_path):
+    """docs/docextract-v0.md, "The model file", written out."""
+    config = DocExtractConfig.from_json(CONFIG.to_json() | {"num_hidden_layers": 11, "fields": ["é", "total"]})
+    model = DocExtract.initial(config, 3)
+    model.save_pretrained(tmp_path)
+    tensors = model.parameters.to_container()
+    head = {"config": config.to_json(), "format": 1, "kind": "docextract",
+            "numerics_version": dx_model.below.NUMERICS_VERSION, "tensors": list(tensors)}
+    dx = json.dumps(head, sort_keys=True, separators=(",", ":"), ensure_ascii=False).replace("1e-05", "0.00001")
+    header, data = {"__metadata__": {"dx": dx}}, b""
+    for name in sorted(tensors):
+        raw = tensors[name].astype("<f4").tobytes()
+        header[name] = {"dtype": "F32", "shape": list(tensors[name].shape),
+                        "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    assert (tmp_path / "model.safetensors").read_bytes() == struct.pack("<Q", len(text)) + text + data
+
+
 def test_one_file_in_many_processes(saved):
     """Cases io-05, mod-14: equal bytes and equal parameters under five hash seeds."""
     folder, file, data = saved

@@ -273,14 +273,14 @@ def test_weights_that_overflow_are_never_saved(tmp_path):
 
 
 def test_memory_is_stated():
-    """The sum, one set a thread and one that waits for each, a workspace a thread; kept from batch to batch."""
+    """Two gradient sets a thread, the sum among them, and a workspace a thread; kept from batch to batch."""
     sizes = []
     for degree in (1, 3):
         with dx_train.degree(degree), FineTune(tiny.SETTINGS).start(tiny.model(), tiny.examples()) as run:
             run.advance()
             gradients = run.gradients
             one = gradients.total.flat.nbytes
-            sets = 2 if degree == 1 else 7
+            sets = 2 * degree
             assert len(gradients._spaces) == degree
             sizes.append(gradients.nbytes - sets * one)
             run.advance()

@@ -86,6 +86,7 @@ class EncoderWeights:
                 check_array(f"block {i} {name}", array, shape)
         self.forward_packs = [[PackedMatrix(block[k], transpose_b=True) for k in (2, 4, 8, 10)] for block in self.blocks]
         self.backward_packs = None
+        self.version, self.prepared = 0, {}
 
     def repack(self):
         """Packs the arrays' present values."""
@@ -96,11 +97,39 @@ class EncoderWeights:
             for packs in self.backward_packs:
                 for pack in packs:
                     pack.repack()
+        self.version += 1
 
-    def packs_for_backward(self):
-        if self.backward_packs is None:
+    def packs(self, backward):
+        if backward and self.backward_packs is None:
             self.backward_packs = [[PackedMatrix(block[k]) for k in (2, 4, 8, 10)] for block in self.blocks]
-        return self.backward_packs
+        return self.backward_packs if backward else self.forward_packs
+
+    def addresses(self, backward, path):
+        """(…, array of the addresses of all weights, then of all packed forms), made once for a path and direction and
+        again after repack(); it keeps the packed forms alive."""
+        found = self.prepared.get(backward)
+        if found is None or found[0] != path or found[1] != self.version:
+            version = self.version  # before looking: what a repack() meanwhile makes half new is not kept
+            found = (path, version, *addresses_of(self.blocks, self.packs(backward)))
+            self.prepared[backward] = found
+        return found
+
+
+cdef tuple addresses_of(list blocks, list packs):
+    cdef Py_ssize_t i, k, count = len(blocks)
+    cdef PackedMatrix pack
+    pointers = np.empty(count * (TENSORS + MATRICES) + 1, np.uintp)
+    cdef size_t[::1] table_of = pointers
+    alive = []
+    for i in range(count):
+        for k in range(TENSORS):
+            table_of[i * TENSORS + k] = <size_t>address(blocks[i][k])
+        for k in range(MATRICES):
+            pack = packs[i][k]
+            packed = pack.packed()
+            alive.append(packed)
+            table_of[count * TENSORS + i * MATRICES + k] = <size_t>address_of(packed)
+    return alive, pointers
 
 
 cdef int check_weights(object weights) except -1:
@@ -109,12 +138,11 @@ cdef int check_weights(object weights) except -1:
     return 0
 
 
-cdef object fill(dx_encoder *e, object weights, object packs, const float[:, ::1] x, const float[:, :, ::1] bias,
+cdef object fill(dx_encoder *e, object weights, bint backward, const float[:, ::1] x, const float[:, :, ::1] bias,
                  const unsigned char[::1] mask, str name):
     """Fills e's sizes and pointers; returns what must stay alive while it is used."""
-    cdef Py_ssize_t i, k
-    cdef PackedMatrix pack
-    check_weights(weights)
+    if not isinstance(weights, EncoderWeights):
+        raise TypeError(f"weights is {type(weights).__name__}: expected EncoderWeights")
     e.blocks, e.heads, e.inner = weights.num_blocks, weights.heads, weights.inner
     e.n, e.d = x.shape[0], x.shape[1]
     e.eps, e.activation = weights.eps, ACTIVATIONS[weights.activation]
@@ -125,17 +153,8 @@ cdef object fill(dx_encoder *e, object weights, object packs, const float[:, ::1
         raise ValueError(f"mask has shape ({mask.shape[0]},): expected ({e.n},)")
     e.bias = in3(bias)
     e.mask = NULL if mask is None or e.n == 0 else &mask[0]
-    pointers = np.empty(e.blocks * (TENSORS + MATRICES) + 1, np.uintp)
-    cdef size_t[::1] table_of = pointers
-    alive = [pointers]
-    for i in range(e.blocks):
-        for k in range(TENSORS):
-            table_of[i * TENSORS + k] = <size_t>address(weights.blocks[i][k])
-        for k in range(MATRICES):
-            pack = packs[i][k]
-            packed = pack.packed()
-            alive.append(packed)
-            table_of[e.blocks * TENSORS + i * MATRICES + k] = <size_t>address_of(packed)
+    alive = weights.addresses(backward, <size_t>table())
+    cdef const size_t[::1] table_of = alive[3]
     e.weights = <const float **>&table_of[0]
     e.packed = <const float **>&table_of[e.blocks * TENSORS]
     return alive
@@ -178,7 +197,7 @@ def encoder_forward(weights, float[:, ::1] x not None, const float[:, :, ::1] bi
     cdef dx_encoder e
     cdef int status
     cdef unsigned long long fp
-    alive = fill(&e, weights, weights.forward_packs if isinstance(weights, EncoderWeights) else None, x, bias, mask, "x")
+    alive = fill(&e, weights, False, x, bias, mask, "x")
     if saved is not None:
         check_saved(t, &e, saved)
     if e.n == 0 or e.blocks == 0:
@@ -209,8 +228,7 @@ def encoder_backward(weights, const float[::1] saved not None, float[:, ::1] dx 
     cdef int status
     cdef unsigned long long fp
     cdef Py_ssize_t i, k
-    alive = fill(&e, weights, weights.packs_for_backward() if isinstance(weights, EncoderWeights) else None, dx, bias,
-                 mask, "dx")
+    alive = fill(&e, weights, True, dx, bias, mask, "dx")
     check_saved(t, &e, saved)
     shape3("dbias", dbias, e.heads, e.n, e.n)
     grads = check_blocks("grads", grads)

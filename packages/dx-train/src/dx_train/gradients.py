@@ -26,8 +26,8 @@ class BatchGradients:
     rule on sums over examples); examples run on `degree` threads, each with serial kernels, so no reduction crosses a
     thread and the degree never shows in a bit.
 
-    Memory (`nbytes`), kept between batches: a workspace for each thread, and for degree N the sum and 2 N gradient sets
-    (at degree 1 the sum and one set): a set is what a thread writes into, the others wait for their turn in the sum.
+    Memory (`nbytes`), kept between batches: a workspace for each thread and, at degree N, 2 N gradient sets, the sum
+    among them: into half of them threads write, the others wait for their turn in the sum.
     """
 
     def __init__(self, model: DocExtract, losses: Losses, backbone: bool = True):
@@ -51,13 +51,12 @@ class BatchGradients:
 
     def one(self, example: Example, gradients: Gradients, space: Workspace, factor: float) -> dict[str, LossPart]:
         """Loss parts and gradient set of one example, scaled by factor."""
-        with np.errstate(all="ignore"):  # what is not finite is looked for, and named, after the sum
-            saved = self.model.forward_saved(example.page, space, self.losses.heads)
-            parts, douts = self.losses.run(saved.outputs, example.targets, factor, space)
-            for name, part in parts.items():
-                if not math.isfinite(part.value):
-                    raise TrainingError(f"example {example.id}: the {name} loss is {part.value}")
-            self.model.backward(saved, douts, gradients, backbone=self.backbone)
+        saved = self.model.forward_saved(example.page, space, self.losses.heads)
+        parts, douts = self.losses.run(saved.outputs, example.targets, factor, space)
+        for name, part in parts.items():
+            if not math.isfinite(part.value):
+                raise TrainingError(f"example {example.id}: the {name} loss is {part.value}")
+        self.model.backward(saved, douts, gradients, backbone=self.backbone)
         return parts
 
     def run(self, examples: list[Example], prepare=None) -> BatchResult:
@@ -66,31 +65,26 @@ class BatchGradients:
         prepare: what is done to each item first, on its thread (augmentation), a function of the item alone; None: the
         items are examples.
         Raises TrainingError naming the example whose loss is not finite."""
-        count = len(examples)
-        threads = min(get_degree(), count)
+        threads = min(get_degree(), len(examples))
         while len(self._spaces) < threads:
             self._spaces.append(Workspace())
-        while len(self._free) < (1 if threads == 1 else 2 * threads):
+        while len(self._free) < 2 * threads - 1:
             self._free.append(Gradients(self.model.config))
-        results = self._serial(examples, prepare) if threads == 1 else self._parallel(examples, prepare, threads)
+        with np.errstate(all="ignore"):  # what is not finite is looked for, and named, after the sum
+            results = self._serial(examples, prepare) if threads == 1 else self._parallel(examples, prepare, threads)
         return BatchResult([parts for parts, _ in results], sum(words for _, words in results))  # exact: whole numbers
 
     def _work(self, item, prepare, gradients, space, factor):
         example = item if prepare is None else prepare(item)
         return self.one(example, gradients, space, factor), len(example.page.features)
 
-    def _take(self, gradients: Gradients, first: bool) -> None:
-        if first:
-            self.total.flat[:] = gradients.flat
-        else:
-            with np.errstate(all="ignore"):
-                self.total.add(gradients)
-
     def _serial(self, examples, prepare):
         results = []
-        for i, item in enumerate(examples):
-            results.append(self._work(item, prepare, self._free[0], self._spaces[0], 1.0 / len(examples)))
-            self._take(self._free[0], i == 0)
+        for item in examples:
+            gradients = self._free[0] if results else self.total  # the sum starts as the first example's set
+            results.append(self._work(item, prepare, gradients, self._spaces[0], 1.0 / len(examples)))
+            if gradients is not self.total:
+                self.total.add(gradients)
         return results
 
     def _parallel(self, examples, prepare, threads):
@@ -98,12 +92,12 @@ class BatchGradients:
             self.close()
             self._pool, self._threads = ThreadPoolExecutor(threads, "dx-train"), threads
         path, factor = get_path(), 1.0 / len(examples)
-        sets, spaces = deque(self._free), deque(self._spaces)
+        sets, spaces = deque([self.total, *self._free]), deque(self._spaces)
 
         def work(item, gradients):
             space = spaces.popleft()  # at most `threads` run at once, so one is always there
             try:
-                with degree(1), kernel_path(path), ieee_mode():  # all belong to a thread
+                with degree(1), kernel_path(path), ieee_mode(), np.errstate(all="ignore"):  # all belong to a thread
                     return self._work(item, prepare, gradients, space, factor)
             finally:
                 spaces.append(space)
@@ -117,8 +111,9 @@ class BatchGradients:
                 future, gradients = waiting[0]
                 results.append(future.result())
                 waiting.popleft()
-                self._take(gradients, len(results) == 1)
-                sets.append(gradients)
+                if gradients is not self.total:  # the first example's set, which the sum starts as
+                    self.total.add(gradients)
+                    sets.append(gradients)
         finally:  # after an error or Ctrl-C no thread may go on writing into sets that the next batch will use
             for future, _ in waiting:
                 future.cancel()
@@ -132,7 +127,8 @@ class BatchGradients:
         every example's are (then their sum overflowed)."""
         for item in examples:
             example = item if prepare is None else prepare(item)
-            self.one(example, self._free[0], self._spaces[0], 1.0 / len(examples))
+            with np.errstate(all="ignore"):
+                self.one(example, self._free[0], self._spaces[0], 1.0 / len(examples))
             for name in names:
                 if not np.isfinite(self._free[0][name]).all():
                     return example.id, name

@@ -22,6 +22,11 @@ def _hand_on(c, s, to, m, outside, gives):
             to[m ^ 1 << q] += gives[k]
 
 
+def _lift(whole):
+    """2^200 where a divisor is so small that a share of it would overflow, else 1."""
+    return 2.0**200 if whole < 2.0**-900 else 1.0
+
+
 def _smooth_before(c, s):
     carry = [[0.0] * c.fields for _ in range(c.masks)]
     for t in range(c.n, 0, -1):
@@ -33,6 +38,8 @@ def _smooth_before(c, s):
             gives, row = [], []
             for k in range(c.fields):
                 begins, goes_on = c.b[t - 1][k] * source[k], c.i[t - 1][k] * (c.a[t - 1][m][k] * scale)
+                up = _lift(begins + goes_on)
+                begins, goes_on = begins * up, goes_on * up
                 whole, share = begins + goes_on, carry[m][k] + part * c.a[t][m][k]
                 share = 0.0 if whole == 0 else share / whole
                 gives.append(share * begins)
@@ -61,8 +68,10 @@ def _smooth_after(c, s):
                 share = begins + carry[m][k]
                 s.b[t][k] += begins
                 s.i[t][k] += carry[m][k]
-                share = 0.0 if rest == 0 else share / rest
-                gives.append(share * source[k])
+                up = _lift(rest)
+                starts, goes_on = source[k] * up, goes_on * up
+                share = 0.0 if rest == 0 else share / (starts + goes_on)
+                gives.append(share * starts)
                 row.append(share * goes_on)
             carried.append(row)
             _hand_on(c, s, s.g[t + 1], m, outside, gives)

@@ -35,7 +35,7 @@ CASES = {
     "initial weights": (("date", "total", "item"), ("item",), (37, 5), None, TERMS, 0.5),
     "generic weights": (("date", "total", "item"), ("item",), (70, 1, 18), 0.3, TERMS, 0.0),
     "many fields": (tuple(f"f{i}" for i in range(10)), ("f3",), (130,), 0.8, TERMS, 1.0),
-    "two terms": (("date", "total"), (), (20, 17), 0.5, ("run", "item"), 0.0),
+    "two terms": (("dÄte", 'a "total"\n\x01\\'), (), (20, 17), 0.5, ("run", "item"), 0.0),
     "one term": (("date", "total"), (), (20, 17), 0.5, ("key_value",), 0.0),
     "without pointers": (("date", "total"), (), (20, 17), 0.5, ("tag", "role", "doc"), 0.0),
 }
@@ -139,6 +139,10 @@ def write(path, config, seed, given, source, encoded, wanted, settings):
         put("<i8", len(encoded))
         put("<i8", given is not None)
         put("<i4", config.repeated_mask())
+        put("<i8", config.max_words, config.cut, config.keep_file_order, config.columns, dx_model.NUMERICS_VERSION)
+        for name in (*config.fields, *config.roles, *config.doc_types):
+            put("<i8", len(name.encode()))
+            file.write(name.encode())
         if given is not None:
             put("<f4", *given.to_container().values())
         table = kinds(source)
@@ -177,11 +181,11 @@ def rows_of(encoded):
     return result
 
 
-def expected(config, seed, given, encoded, wanted, settings):
+def expected(config, seed, given, encoded, wanted, settings, folder):
     """name → digest through dx_model, step by step; names as independent/main.c prints them."""
     parameters = initial_parameters(config, seed)
     result = {f"initial/{name}": digest(a) for name, a in parameters.to_container().items()}
-    result |= rows_of(encoded)
+    result |= rows_of(encoded) | {"initial/file": DocExtract(parameters).save_pretrained(folder)}
     parameters = parameters if given is None else given.copy()
     terms = dict(settings.loss_weights)
     losses, space = Losses(config, terms, settings.field_weight), Workspace()
@@ -232,6 +236,7 @@ def expected(config, seed, given, encoded, wanted, settings):
             decays=[s.decay for s in specs], weight_decay=settings.weight_decay)
         for name, holder in (("weight", parameters), ("m", first), ("v", second)):
             tensors(f"{where}/{name}", holder)
+        result[f"{where}/file"] = model.save_pretrained(folder)
     return result
 
 
@@ -275,7 +280,7 @@ def program(tmp_path_factory):
 @pytest.fixture(scope="module")
 def decoder(tmp_path_factory):
     return build(tmp_path_factory.mktemp("independent"), "decode", "main.c", "forward.c", "backward.c", "losses.c",
-                 "optimizer.c", "encode.c", "reading.c", "text.c", "words.c")
+                 "optimizer.c", "encode.c", "file.c", "reading.c", "text.c", "words.c")
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -290,7 +295,7 @@ def test_the_documentation_is_enough(program, tmp_path, case):
     encoded = [dx_model.encode_page(p, config.encoding()) for p in source]
     wanted = [targets(config, len(e.row), rng) for e in encoded]
     write(tmp_path / "input", config, seed, given, source, encoded, wanted, settings)
-    want = expected(config, seed, given, encoded, wanted, settings)
+    want = expected(config, seed, given, encoded, wanted, settings, tmp_path)
     compare(program, tmp_path / "input", want)
     run = trained(DocExtract(given or initial_parameters(config, seed)), encoded, wanted, settings)
     assert run == {name: want[name] for name in run} and f"step{settings.steps}/norm" in run
@@ -306,7 +311,8 @@ def test_pages_become_the_same_rows(program, tmp_path, layout, text, options):
     wanted = [targets(config, len(e.row), rng) for e in encoded]
     settings = dx_train.TrainSettings(steps=0)
     write(tmp_path / "input", config, 0, None, source, encoded, wanted, settings)
-    compare(program, tmp_path / "input", expected(config, 0, None, encoded, wanted, settings))
+    want = expected(config, 0, None, encoded, wanted, settings, tmp_path)
+    compare(program, tmp_path / "input", want)
 
 
 def problem(k, rng):

@@ -117,7 +117,7 @@ static void tensors(Model *model)
 }
 
 /* Where element k of the file's layout stands in memory: (out, channel, tap) as (out, tap, channel). */
-static long place(const Tensor *t, long k)
+long place(const Tensor *t, long k)
 {
     if (t->axes < 3)
         return k;
@@ -137,6 +137,30 @@ static void initial(Model *model, uint64_t seed)
 }
 
 enum { WEIGHT, GRADIENT, SUM, MOMENT1, MOMENT2 };
+
+static char **read_texts(int64_t count)
+{
+    char **texts = calloc((size_t)count + 1, sizeof *texts);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t size = whole();
+        texts[i] = read_items(size, 1);
+    }
+    return texts;
+}
+
+static Names *read_names(const Config *c)
+{
+    Names *names = calloc(1, sizeof *names);
+    names->max_words = whole();
+    names->cut = whole();
+    names->keep_file_order = whole();
+    names->columns = whole();
+    names->numerics_version = whole();
+    names->fields = read_texts(c->fields);
+    names->roles = read_texts(c->roles);
+    names->types = read_texts(c->types);
+    return names;
+}
 
 static void show_tensors(Model *model, const char *group, int which)
 {
@@ -249,9 +273,11 @@ int main(int count, char **arguments)
     long pages = (long)whole();
     int given_weights = (int)whole();
     model.repeated = read_items(c->fields, 4);
+    Names *names = read_names(c);
     tensors(&model);
     initial(&model, seed);
     show_tensors(&model, "initial", WEIGHT);
+    show_file(&model, names, "initial/file");
     for (int i = 0; given_weights && i < model.count; i++) {
         float *file = read_items(model.tensor[i].count, 4);
         for (long k = 0; k < model.tensor[i].count; k++)
@@ -297,6 +323,8 @@ int main(int count, char **arguments)
         adamw(&model, run, step, rate);
         snprintf(group, sizeof group, "step%ld/weight", step);
         show_tensors(&model, group, WEIGHT);
+        snprintf(group, sizeof group, "step%ld/file", step);
+        show_file(&model, names, group);
         snprintf(group, sizeof group, "step%ld/m", step);
         show_tensors(&model, group, MOMENT1);
         snprintf(group, sizeof group, "step%ld/v", step);

@@ -9,6 +9,12 @@ typedef struct {
     int64_t fields, roles, types, d, layers, heads, m, max_chars, vocab, char_dim, channels, buckets, F, P, units, r;
 } Config;
 
+/* What only the model file tells. */
+typedef struct {
+    int64_t max_words, cut, keep_file_order, columns, numerics_version;
+    char **fields, **roles, **types;
+} Names;
+
 /* One row of the tensor table; the arrays are in memory order, `shape` is the file's. */
 typedef struct {
     char name[32];
@@ -61,6 +67,10 @@ Content content(const double *box, long n);
 Page encode(const Config *config, Source *source);
 Tensor *tensor(Model *model, const char *name, ...);
 float *floats(long count);
+/* Where element k of the file's layout of a tensor stands in memory. */
+long place(const Tensor *t, long k);
+/* Prints the SHA-256 of the model file as it would be written. */
+void show_file(const Model *model, const Names *names, const char *name);
 void forward(Model *model, const Page *page, Pass *pass);
 void backward(Model *model, Pass *pass);
 /* Terms of weight 0 are off. loss[term] = numerator / denominator; gradients into the pass, each scaled by weight * factor. */

@@ -51,11 +51,30 @@ static inline void sha256_add(Sha256 *s, const void *bytes, size_t count)
     }
 }
 
+#define SHA256_START {{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, \
+                       0x5be0cd19}, {0}, 0}
+
+/* Prints "<name> <digest>" of what was added. */
+static inline void sha256_print(Sha256 *s, const char *name)
+{
+    uint64_t length = 8 * s->length;
+    unsigned char end[8];
+    for (int b = 0; b < 8; b++)
+        end[b] = (unsigned char)(length >> (56 - 8 * b));
+    sha256_add(s, "\x80", 1);
+    while (s->length % 64 != 56)
+        sha256_add(s, "", 1);
+    sha256_add(s, end, 8);
+    printf("%s ", name);
+    for (int i = 0; i < 8; i++)
+        printf("%08x", (unsigned)s->h[i]);
+    printf("\n");
+}
+
 /* Prints "<name> <digest>": of an array of the type (float32, float64 or int32) with the given shape. */
 static inline void print_digest(const char *name, const char *type, const void *numbers, int axes, const long *shape)
 {
-    Sha256 s = {{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19},
-                {0}, 0};
+    Sha256 s = SHA256_START;
     char header[100];
     int size = strstr(type, "64") ? 8 : 4, real = type[0] == 'f';
     int used = snprintf(header, sizeof header, "dx-array 1 %s", type);
@@ -86,17 +105,6 @@ static inline void print_digest(const char *name, const char *type, const void *
             out[b] = (unsigned char)(x >> 8 * b);
         sha256_add(&s, out, (size_t)size);
     }
-    uint64_t length = 8 * s.length;
-    unsigned char end[8];
-    for (int b = 0; b < 8; b++)
-        end[b] = (unsigned char)(length >> (56 - 8 * b));
-    sha256_add(&s, "\x80", 1);
-    while (s.length % 64 != 56)
-        sha256_add(&s, "", 1);
-    sha256_add(&s, end, 8);
-    printf("%s ", name);
-    for (int i = 0; i < 8; i++)
-        printf("%08x", (unsigned)s.h[i]);
-    printf("\n");
+    sha256_print(&s, name);
 }
 #endif

@@ -99,3 +99,26 @@ def test_empty_and_wrong(rng):
         k.EncoderWeights(blocks, heads=3)
     with pytest.raises(TypeError, match="expected EncoderWeights"):
         k.encoder_forward(blocks, y)
+
+
+def test_wrong_objects(rng):
+    """Arrays, blocks and counts of a wrong kind are named, before anything is written."""
+    blocks = random_blocks(rng, 2, 8, 12)
+    weights = k.EncoderWeights(blocks, heads=2)
+    for n in (-1, 2**24 + 1):
+        with pytest.raises(ValueError, match=r"n = -?\d+: expected 0 to 2\^24 rows"):
+            k.encoder_saved_floats(weights, n)
+    with pytest.raises(TypeError, match="weights is int: expected EncoderWeights"):
+        k.encoder_saved_floats(3, 1)
+    with pytest.raises(TypeError, match="block 1 qkv.bias is NoneType: expected a float32 array"):
+        k.EncoderWeights([blocks[0], [None if i == 3 else a for i, a in enumerate(blocks[1])]], heads=2)
+    with pytest.raises(ValueError, match="block 0 has 11 arrays: expected 12"):
+        k.EncoderWeights([blocks[0][:-1]], heads=2)
+    with pytest.raises(ValueError, match=r"activation = \['gelu_erf'\]"):
+        k.EncoderWeights(blocks, heads=2, activation=["gelu_erf"])
+    saved, dx = np.zeros(k.encoder_saved_floats(weights, 3), np.float32), np.ones((3, 8), np.float32)
+    grads = [[np.ones_like(a) for a in block] for block in blocks]
+    grads[1][4] = list(grads[1][4])
+    with pytest.raises(TypeError, match="grads 1 proj.weight is list: expected a float32 array"):
+        k.encoder_backward(weights, saved, dx, grads)
+    assert (dx == 1).all()

@@ -73,7 +73,9 @@ def modules(package, names, **settings):
               "extra_link_args": LINK_FLAGS}
     headers = settings.pop("depends", [])
     core = settings.pop("core")
-    extensions = [Extension(f"{package}._cython", [shared], **common)]
+    acquires = {"extra_compile_args": GLUE_FLAGS + ["-include", "dx_numerics/buffers.h"],
+                "include_dirs": settings["include_dirs"]}
+    extensions = [Extension(f"{package}._cython", [shared], **{**common, **acquires})]
     for name in names:
         own = core if name == "_core" else {}
         macros = {"define_macros": ABI3 + own.get("macros", [])}

@@ -128,6 +128,32 @@ def test_read_only_inputs(want):
     assert total(REGISTRY, read_only, **SOME) == want["some"]
 
 
+def unaligned(array):
+    """A copy that begins one byte behind an aligned address."""
+    memory = np.zeros(array.nbytes + 16, np.uint8)
+    start = 1 + -memory.ctypes.data % 8
+    copy = memory[start:start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def test_unaligned_inputs_are_copied_or_refused():
+    """C code may rely on aligned elements: the same result, or a ValueError that says so."""
+    refused = 0
+    for label, made in sweep(REGISTRY, sizes=(17,), kinds=("plain",), large=False):
+        if not any(isinstance(a, np.ndarray) and a.itemsize > 1 for a in made.args):
+            continue
+        want = Run(made).digest()
+        try:
+            Run(made, unaligned).result()
+        except ValueError as error:
+            refused += 1
+            assert any(word in str(error) for word in ("address", "=f", "aligned")), (label, error)
+        else:
+            assert Run(made, unaligned).digest() == want, label
+    assert refused
+
+
 def test_memory_mapped_inputs(want, tmp_path):
     """Every input as a read-only map of one file; its layout is kept where it is C-contiguous."""
     with open(tmp_path / "inputs", "w+b") as file:

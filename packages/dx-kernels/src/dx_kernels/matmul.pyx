@@ -34,6 +34,8 @@ cdef int rows_of(str name, const float[:, :] a, const float **address, Py_ssize_
         raise ValueError(f"{name} has strides ({a.strides[0]}, {a.strides[1]}) bytes for shape ({a.shape[0]}, "
                          f"{a.shape[1]}): expected contiguous rows that do not overlap")
     address[0] = &a[0, 0]
+    if <size_t>address[0] % item != 0:
+        raise ValueError(f"{name} begins at address {<size_t>address[0]:#x}: expected a multiple of {item}")
     if a.shape[0] > 1:
         stride[0] = a.strides[0] // item
     return 0
@@ -56,6 +58,8 @@ cdef int planes_of(str name, const float[:, :, :] a, const float **address, Py_s
         raise ValueError(f"{name} has strides ({a.strides[0]}, {a.strides[1]}, {a.strides[2]}) bytes for shape "
                          f"({a.shape[0]}, {a.shape[1]}, {a.shape[2]}): expected contiguous rows that do not overlap")
     address[0] = &a[0, 0, 0]
+    if <size_t>address[0] % item != 0:
+        raise ValueError(f"{name} begins at address {<size_t>address[0]:#x}: expected a multiple of {item}")
     stride[0] = a.strides[1] // item if a.shape[1] > 1 else a.shape[2]
     if a.strides[0] % item != 0:
         raise ValueError(f"{name} has a first stride of {a.strides[0]} bytes: expected a multiple of {item}")

@@ -78,9 +78,7 @@ def label_document(document, schema, values, encoding=None, *, similar=False):
         no value where the field is not nullable
     """
     encoding = encoding or Encoding()
-    unknown = [name for name in values if name not in schema.names]
-    if unknown:
-        raise LabelError(f"document {document.id!r}: unknown field {unknown[0]!r}{nearest(unknown[0], schema.names)}")
+    check_values(document.id, schema, values)
     pages = [Rows(page, encode_page(page, encoding)) for page in document.pages]
     found = [[] for _ in pages]  # of each page: (field number, value, Grounding)
     for k, field in enumerate(schema.fields):
@@ -92,6 +90,20 @@ def label_document(document, schema, values, encoding=None, *, similar=False):
     for page, own in zip(document.pages, found):
         labels += _page_labels(document.id, page.id, schema, own)
     return labels
+
+
+def check_values(document, schema, values, *, complete=False):
+    """LabelError unless values is a dict that label_document takes for this schema; with complete also unless it has
+    every field."""
+    if not isinstance(values, dict):
+        raise LabelError(f"document {document!r}: the values are {type(values).__name__}: expected an object")
+    for name in values:
+        if name not in schema.names:
+            raise LabelError(f"document {document!r}: unknown field {name!r}{nearest(name, schema.names)}")
+    for field in schema.fields:
+        if complete and field.name not in values:
+            raise LabelError(f"document {document!r}: the field {field.name!r} is missing")
+        _wanted(document, field, values.get(field.name))
 
 
 def _wanted(document, field, value):

@@ -14,9 +14,11 @@ from .base import LabellerError, page_lines
 
 PROMPT_VERSION = 1
 SYSTEM = (
-    "You read values from documents. Answer with one JSON object and nothing else: a key for every field asked for. The "
+    "You read values from documents. Answer with one JSON object and nothing else: a key for every field asked for. "
+    "The "
     "value of a key is the text exactly as it is printed in the document; null when the document does not have it; a "
-    "list of such texts for a field marked repeated. Copy the characters, do not correct or reformat them. A value that "
+    "list of such texts for a field marked repeated. Copy the characters, do not correct or reformat them. A value "
+    "that "
     'is not printed but follows from what is printed is {"value": "…", "computed": true}.')
 LARGEST_REPLY = 1 << 24  # bytes
 LONGEST_WAIT = 60.0  # seconds between two attempts
@@ -40,12 +42,13 @@ class ChatLabeller:
         request's header and nowhere else; messages have it blanked out.
     timeout : seconds for one attempt, from connecting to the last byte
     attempts : how often a document is asked for at most
-    backoff : seconds before the second attempt, doubled each time, at most 60; a Retry-After of the server counts, up to
+    backoff : seconds before the second attempt, doubled each time, at most 60; a Retry-After of the server counts, up
+    to
         the same bound
     sleep : what waits (for tests)
 
-    No redirect is followed: the key goes to the named host alone. Tried again: no connection, no answer in time, a reply
-    cut short, status 408, 409, 425, 429, 500, 502, 503, 504, and an answer that is not the JSON object asked for.
+    No redirect is followed: the key goes to the named host alone. Tried again: no connection, no answer in time, a
+    reply cut short, status 408, 409, 425, 429, 500, 502, 503, 504, and an answer that is not the JSON object asked for.
     """
 
     def __init__(self, url, model, *, key="DX_LABEL_KEY", timeout=60.0, attempts=4, backoff=1.0, sleep=time.sleep):

@@ -9,8 +9,8 @@ from .base import LabellerError
 class FileLabeller:
     """A labeller that reads values from a file.
 
-    path : JSON lines; a line is {"id": document id, "values" (or "fields"): {…}}. A broken line is kept out and named in
-    `problems`; a second line of one id wins over the first, and is named.
+    path : JSON lines; a line is {"id": document id, "values" (or "fields"): {…}}. A broken line is kept out and named
+    in `problems`; a second line of one id wins over the first, and is named.
     """
 
     def __init__(self, path):

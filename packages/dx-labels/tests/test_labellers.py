@@ -293,8 +293,8 @@ def test_a_command_that_misbehaves(code, words):
 
 
 def test_a_command_that_hangs_is_killed_with_its_children(tmp_path):
-    code = (f"import subprocess, sys, time\np = subprocess.Popen([sys.executable, '-c', 'import time;
-    time.sleep(60)'])\n"
+    code = ("import subprocess, sys, time\n"
+            "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
             f"open({str(tmp_path / 'pid')!r}, 'w').write(str(p.pid))\ntime.sleep(60)")
     start = time.monotonic()
     with pytest.raises(LabellerError, match="no answer within 2.0 seconds"):

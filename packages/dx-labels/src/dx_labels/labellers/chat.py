@@ -15,11 +15,9 @@ from .base import LabellerError, page_lines
 PROMPT_VERSION = 1
 SYSTEM = (
     "You read values from documents. Answer with one JSON object and nothing else: a key for every field asked for. "
-    "The "
-    "value of a key is the text exactly as it is printed in the document; null when the document does not have it; a "
-    "list of such texts for a field marked repeated. Copy the characters, do not correct or reformat them. A value "
-    "that "
-    'is not printed but follows from what is printed is {"value": "…", "computed": true}.')
+    "The value of a key is the text exactly as it is printed in the document; null when the document does not have it; "
+    "a list of such texts for a field marked repeated. Copy the characters, do not correct or reformat them. A value "
+    'that is not printed but follows from what is printed is {"value": "…", "computed": true}.')
 LARGEST_REPLY = 1 << 24  # bytes
 LONGEST_WAIT = 60.0  # seconds between two attempts
 AGAIN = (408, 409, 425, 429, 500, 502, 503, 504)  # status codes that are worth another attempt
@@ -43,8 +41,7 @@ class ChatLabeller:
     timeout : seconds for one attempt, from connecting to the last byte
     attempts : how often a document is asked for at most
     backoff : seconds before the second attempt, doubled each time, at most 60; a Retry-After of the server counts, up
-    to
-        the same bound
+        to the same bound
     sleep : what waits (for tests)
 
     No redirect is followed: the key goes to the named host alone. Tried again: no connection, no answer in time, a

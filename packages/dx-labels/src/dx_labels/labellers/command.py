@@ -19,8 +19,8 @@ class CommandLabeller:
     timeout : seconds; the command and what it started are killed then
 
     stdin: one JSON object {"id", "schema", "pages": [page, …]} in UTF-8. stdout: one JSON object of the schema's
-    fields; a field that is missing has no value. Any other output, or an exit code that is not 0, is an error with f
-    fthe end of
+    fields; a field that is missing has no value. Any other output, or an exit code that is not 0, is an error with the
+    end of
     stderr.
     """
 

@@ -14,6 +14,7 @@ KIND = "docextract-checkpoint"
 FORMAT = 1
 KEPT = 2  # the newest and the one before it
 NAME = re.compile(r"checkpoint-(\d{9})\.safetensors")
+LEFTOVER = re.compile(r"\.(checkpoint-\d{9}\.safetensors|model\.safetensors|run\.json|log\.jsonl)\..*\.tmp")
 
 
 class CheckpointError(RuntimeError):
@@ -84,7 +85,7 @@ def _listed(folder):
 def remove_leftovers(folder) -> None:
     """Removes temporary files of writes that were killed."""
     for name in sorted(os.listdir(folder)):
-        if name.startswith(".") and name.endswith(".tmp") and "safetensors" in name:
+        if LEFTOVER.fullmatch(name):
             with contextlib.suppress(OSError):
                 (Path(folder) / name).unlink()
 

@@ -1,5 +1,6 @@
 """The stranger's reading: tests/independent/ is docextract written in C from docs/ alone, without a look at the
 packages. Initial weights, logits, losses, gradients, clipping and AdamW must have the packages' digests."""
+import dataclasses
 import shutil
 import subprocess
 import unicodedata
@@ -11,10 +12,12 @@ import dx_train
 import numpy as np
 import pytest
 from dx_kernels import digest
-from dx_model.docextract import DocExtract, DocExtractConfig, Gradients, Losses, Targets, Workspace, initial_parameters
+from dx_model.docextract import (DocExtract, DocExtractConfig, Gradients, Losses, Parameters, Targets, Workspace,
+                                 initial_parameters)
+from dx_model.docextract.extraction import page_logits
 
 HERE = Path(__file__).resolve().parent / "independent"
-PROBLEMS = 150
+PROBLEMS, WINDOW = 150, 40  # decoding problems; rows a window holds where pages are cut into windows
 TERMS = ("tag", "run", "role", "doc", "item", "key_value")
 WEIGHTS = {"tag": 1.0, "run": 0.7, "role": 0.5, "doc": 0.3, "item": 0.9, "key_value": 1.3}
 OUTPUTS = ("tag", "role", "doc", "item", "key_value")
@@ -139,7 +142,8 @@ def write(path, config, seed, given, source, encoded, wanted, settings):
         put("<i8", len(encoded))
         put("<i8", given is not None)
         put("<i4", config.repeated_mask())
-        put("<i8", config.max_words, config.cut, config.keep_file_order, config.columns, dx_model.NUMERICS_VERSION)
+        put("<i8", config.max_words, config.cut, config.keep_file_order, config.columns, dx_model.NUMERICS_VERSION,
+            WINDOW)
         for name in (*config.fields, *config.roles, *config.doc_types):
             put("<i8", len(name.encode()))
             file.write(name.encode())
@@ -187,6 +191,13 @@ def expected(config, seed, given, encoded, wanted, settings, folder):
     result = {f"initial/{name}": digest(a) for name, a in parameters.to_container().items()}
     result |= rows_of(encoded) | {"initial/file": DocExtract(parameters).save_pretrained(folder)}
     parameters = parameters if given is None else given.copy()
+    small = Parameters(dataclasses.replace(config, max_words=WINDOW))
+    small.load_container(parameters.to_container())
+    for p, e in enumerate(encoded if settings.steps else ()):
+        merged = page_logits(DocExtract(small), e, OUTPUTS[:3] + ("pointer",))
+        arrays = {name: getattr(merged, name) for name in (*OUTPUTS, "key_value_p")} | decoded(config, merged.tag, 0.01)
+        result |= {f"merged{p}/{name}": digest(a) for name, a in arrays.items()}
+        result[f"merged{p}/windows"] = digest(np.array(float(merged.windows)))
     terms = dict(settings.loss_weights)
     losses, space = Losses(config, terms, settings.field_weight), Workspace()
     heads = " ".join(HEADS[t] for t in terms).split()
@@ -280,7 +291,7 @@ def program(tmp_path_factory):
 @pytest.fixture(scope="module")
 def decoder(tmp_path_factory):
     return build(tmp_path_factory.mktemp("independent"), "decode", "main.c", "forward.c", "backward.c", "losses.c",
-                 "optimizer.c", "encode.c", "file.c", "reading.c", "text.c", "words.c")
+                 "optimizer.c", "encode.c", "file.c", "windows.c", "reading.c", "text.c", "words.c")
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -84,7 +84,8 @@ Page encode(const Config *c, Source *s)
             memcpy(p.chars + p.distinct++ * c->max_chars, ids, (size_t)c->max_chars * 4);
         p.inverse[i] = (int32_t)u;
     }
-    word_features(text, p.n, p.box, p.row, p.line, p.key, later, content(p.box, p.n).h, p.features);
+    p.content = content(p.box, p.n);
+    word_features(text, p.n, p.box, p.row, p.line, p.key, later, p.content.h, p.features);
     free(order), free(word_row), free(ids), free(at), free(text), free(later);
     return p;
 }

@@ -77,7 +77,7 @@ static double clamp(double x, double limit) { return x > limit ? limit : x < -li
 static void places(Model *model, const Page *page, Pass *pass)
 {
     long n = page->n;
-    const Content c = content(page->box, n);
+    const Content c = page->content;
     double (*real)[6] = calloc((size_t)n + 1, sizeof *real);
     for (int k = 0; k < 4; k++)
         pass->position[k] = calloc((size_t)n + 1, sizeof(int32_t));

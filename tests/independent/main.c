@@ -156,6 +156,7 @@ static Names *read_names(const Config *c)
     names->keep_file_order = whole();
     names->columns = whole();
     names->numerics_version = whole();
+    names->window = whole();
     names->fields = read_texts(c->fields);
     names->roles = read_texts(c->roles);
     names->types = read_texts(c->types);
@@ -289,6 +290,13 @@ int main(int count, char **arguments)
     Page *page = calloc((size_t)pages, sizeof *page);
     for (long p = 0; p < pages; p++)
         page[p] = read_page(c, p);
+    for (long p = 0; run->steps && p < pages; p++) {
+        char group[64];
+        int before = used;
+        snprintf(group, sizeof group, "merged%ld", p);
+        show_merged(&model, &page[p], (long)names->window, group);
+        give_back(before);
+    }
     for (long step = 1; step <= run->steps; step++) {
         char group[64], group_of_step[64];
         for (long p = 0; p < run->batch; p++) {

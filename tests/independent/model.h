@@ -9,9 +9,9 @@ typedef struct {
     int64_t fields, roles, types, d, layers, heads, m, max_chars, vocab, char_dim, channels, buckets, F, P, units, r;
 } Config;
 
-/* What only the model file tells. */
+/* What only the model file and the windows tell. */
 typedef struct {
-    int64_t max_words, cut, keep_file_order, columns, numerics_version;
+    int64_t max_words, cut, keep_file_order, columns, numerics_version, window;  /* window: rows of show_merged */
     char **fields, **roles, **types;
 } Names;
 
@@ -36,11 +36,14 @@ typedef struct {
 
 enum { TAG, RUN, ROLE, DOC, ITEM, KEY_VALUE, TERMS };
 
+typedef struct { double X, Y, W, H, h; } Content;  /* corner, extents, line height */
+
 typedef struct {
     int64_t n, distinct, run_terms, run_places;
     int32_t *chars, *inverse;                      /* (distinct, max_chars), (n) */
     float *features;                               /* (n, F) */
     double *box;                                   /* (n, 4) */
+    Content content;                               /* of the whole page, also in a window */
     int32_t *row, *line, *key;                     /* (n) */
     int32_t *tag, *role, *doc, *item, *key_value;  /* targets */
     int32_t *run_fields, *run_places_of;           /* (run_terms), (run_places, 3) */
@@ -61,7 +64,6 @@ typedef struct {
     int on[TERMS];                            /* terms that take part */
 } Pass;
 
-typedef struct { double X, Y, W, H, h; } Content;  /* corner, extents, line height */
 
 Content content(const double *box, long n);
 Page encode(const Config *config, Source *source);
@@ -71,6 +73,8 @@ float *floats(long count);
 long place(const Tensor *t, long k);
 /* Prints the SHA-256 of the model file as it would be written. */
 void show_file(const Model *model, const Names *names, const char *name);
+/* A page in windows of at most `most` rows: what extraction starts from. */
+void show_merged(Model *model, const Page *page, long most, const char *group);
 void forward(Model *model, const Page *page, Pass *pass);
 void backward(Model *model, Pass *pass);
 /* Terms of weight 0 are off. loss[term] = numerator / denominator; gradients into the pass, each scaled by weight * factor. */

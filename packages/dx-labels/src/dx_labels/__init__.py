@@ -30,5 +30,7 @@ from .settings import SettingsError as SettingsError
 from .settings import settings_from_json as settings_from_json
 from .evaluation import evaluate as evaluate
 from .below import document_from_json as document_from_json
+from .targets import relation_rows as relation_rows
+from .targets import window_targets as window_targets
 
 __version__ = "0.1.0"

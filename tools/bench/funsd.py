@@ -11,7 +11,6 @@ rows     per role: precision, recall, F1, for both orders
 sixth (every sixth by sorted id): how settings were chosen.
 """
 import sys
-import time
 
 import dx_labels
 import dx_model
@@ -19,7 +18,7 @@ import dx_train
 import numpy as np
 
 from . import machine_notes, progress
-from ._documents import NoData, Score, data, development, nothing
+from ._documents import NoData, Score, data, development, fit, nothing
 
 ROLES = ("header", "question", "answer")
 SETTINGS = {"epochs": 60, "augment": 1.0, "learning_rate": 1e-3, "final_rate": 0.05, "warmup": 60, "beta2": 0.98,
@@ -55,15 +54,7 @@ def examples(forms, config):
 
 def train(forms, settings, keep_file_order):
     config = dx_model.DocExtractConfig(roles=ROLES, cut=False, keep_file_order=keep_file_order)
-    made, began = examples(forms, config), time.perf_counter()
-    with dx_model.degree(2), dx_train.FineTune(settings).start(
-            dx_model.DocExtract.initial(config, settings.seed), made) as run:
-        for record in run:
-            if record.step % (10 * -(-len(made) // settings.batch)) == 0:
-                progress(f"step {record.step} of {run.total}, loss {record.loss:.4f}, "
-                         f"{time.perf_counter() - began:.0f} s")
-        result = run.finish()
-    return dx_model.DocExtract(result.parameters), time.perf_counter() - began
+    return fit(config, examples(forms, config), settings)
 
 
 def evaluate(model, forms):
@@ -77,20 +68,14 @@ def evaluate(model, forms):
         own = [(e.role, frozenset(p.word for p in e.value.parts)) for e in found.entities]
         real = set(gold.values())
         for role in ROLES:
-            right = len({e for e in own if e[0] == role} & real)
-            count(roles, role, right, sum(e[0] == role for e in own), sum(e[0] == role for e in real))
+            roles.count(role, {e for e in own if e[0] == role}, {e for e in real if e[0] == role})
         pairs = given_links(model, page, gold)
-        count(given, "link", len(pairs & wanted), len(pairs), len(wanted))
+        given.count("link", pairs, wanted)
         named = {words: number for number, (_, words) in gold.items()}
         linked = {(named.get(own[p.key][1], -1), named.get(own[p.value][1], -2 - i)) for i, p in enumerate(found.pairs)
                   if own[p.key][0] == "question" and own[p.value][0] == "answer"}
-        count(predicted, "link", len(linked & wanted), len(linked), len(wanted))
+        predicted.count("link", linked, wanted)
     return roles, given, predicted
-
-
-def count(score, name, right, predicted, gold):
-    for i, n in enumerate((right, predicted, gold)):
-        score.counts[name][i] += n
 
 
 def given_links(model, page, gold):

@@ -11,13 +11,12 @@ sixth (every sixth by sorted id): how settings were chosen; the test pages are n
 """
 import dataclasses
 import sys
-import time
 
 import dx_labels
 import dx_model
 
 from . import machine_notes, progress
-from ._documents import NoData, Score, data, development, nothing
+from ._documents import NoData, Score, data, development, fit, nothing
 
 FIELDS = ({"name": "company"}, {"name": "date", "type": "date", "date_order": "dmy"}, {"name": "address"},
           {"name": "total", "type": "amount", "decimal": "."})
@@ -47,22 +46,14 @@ def labelled(docs, similar=True):
     return out
 
 
-def train(docs, settings, *, places="all", similar=True, variants=True, every=10):
+def train(docs, settings, *, places="all", similar=True, variants=True):
     """(model, seconds) trained on documents."""
     own = schema()
     config = dx_model.DocExtractConfig(fields=own.names)
     examples = dx_labels.training_examples(docs, labelled(docs, similar), own, config, variants=variants, places=places,
                                            seed=settings.seed)
     progress(f"{len(examples)} examples of {len(docs)} pages")
-    began = time.perf_counter()
-    model = dx_model.DocExtract.initial(config, settings.seed)
-    with dx_model.degree(2), dx_labels.FineTune(settings).start(model, examples) as run:
-        for record in run:
-            if record.step % (every * -(-len(examples) // settings.batch)) == 0 or run.done:
-                progress(f"step {record.step} of {run.total}, loss {record.loss:.4f}, "
-                         f"{time.perf_counter() - began:.0f} s")
-        result = run.finish()
-    return dx_model.DocExtract(result.parameters), time.perf_counter() - began
+    return fit(config, examples, settings)
 
 
 def evaluate(model, docs):

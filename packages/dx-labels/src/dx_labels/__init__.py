@@ -32,5 +32,9 @@ from .evaluation import evaluate as evaluate
 from .below import document_from_json as document_from_json
 from .targets import relation_rows as relation_rows
 from .targets import window_targets as window_targets
+from .splits import order_key as order_key
+from .values import compare as compare
+from .values import prepare as prepare
+from .values import normal_form as normal_form
 
 __version__ = "0.1.0"

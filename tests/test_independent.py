@@ -7,7 +7,9 @@ import unicodedata
 from pathlib import Path
 from types import SimpleNamespace
 
+import dx_kernels
 import dx_model
+import dx_numerics
 import dx_train
 import numpy as np
 import pytest
@@ -273,25 +275,27 @@ def trained(model, encoded, wanted, settings):
     return result
 
 
-def build(folder, name, *without):
+def build(folder, name):
+    """One of the three programs; docextract has all files without a main function of another."""
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     if compiler is None:
         pytest.skip("needs a C compiler")
-    sources = sorted(path for path in HERE.glob("*.c") if path.name not in without)
-    subprocess.run([compiler, "-std=c11", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", *sources,
-                    "-o", folder / name, "-lm"], check=True)
+    others = sorted(path.name for path in HERE.glob("*.c") if not path.name.endswith("_main.c"))
+    sources = {"functions": ["functions_main.c"], "docextract": others, "decode": [
+        "decode_main.c", "decode.c", "posteriors.c", "chain.c", "run_loss.c", "io.c"]}[name]
+    subprocess.run([compiler, "-std=c11", "-O1", "-ffp-contract=off", *[HERE / source for source in sources], "-o",
+                    folder / name, "-lm"], check=True)
     return folder / name
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("independent"), "docextract", "decode_main.c")
+    return build(tmp_path_factory.mktemp("independent"), "docextract")
 
 
 @pytest.fixture(scope="module")
 def decoder(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("independent"), "decode", "main.c", "forward.c", "backward.c", "losses.c",
-                 "optimizer.c", "encode.c", "file.c", "windows.c", "reading.c", "text.c", "words.c")
+    return build(tmp_path_factory.mktemp("independent"), "decode")
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -359,6 +363,29 @@ def test_decoding_gives_the_same_bits(decoder, tmp_path):
     exact = [want.pop(f"exact {k}") for k in range(PROBLEMS)]
     compare(decoder, tmp_path / "input", want)
     assert 0.0 in exact
+
+
+def test_functions_and_numbers_have_the_same_bits(tmp_path):
+    n = 20000
+    bits = np.empty(n, np.uint64)
+    dx_numerics.random_u64(9, bits)
+    between = -20.0 + 40.0 * ((bits >> np.uint64(11)) * 2.0 ** -53)
+    x = np.concatenate([(bits >> np.uint64(32)).astype(np.uint32).view(np.float32), between.astype(np.float32)])
+    u, y, slope = np.concatenate([bits.view(np.float64), between]), np.empty_like(x), np.empty_like(x)
+    dx_kernels.gelu_erf_forward(x, y)
+    dx_kernels.gelu_erf_backward(np.full_like(x, 0.7), x, slope)
+    a, b, fused = np.zeros((n, 17), np.float32), np.zeros((n, 17), np.float32), np.empty(n, np.float32)
+    a[:, 0], b[:, 0], a[:, 16], b[:, 16] = x[:n], np.roll(x[:n], -3), np.roll(x[:n], -1), np.roll(x[:n], -7)
+    dx_numerics.dot16_rows(a, b, fused)
+    want = {name: getattr(dx_numerics, name)(x) for name in ("exp32", "tanh32", "sigmoid32", "erf32", "rsqrt32")}
+    want |= {name: getattr(dx_numerics, name)(u) for name in ("exp64", "log64", "log1p64", "softplus64")}
+    want |= {"gelu_erf": y, "gelu_erf_slope": slope, "fused": fused,
+             "float16": dx_numerics.narrow_float16(x).view(np.uint16), "bfloat16": dx_numerics.narrow_bfloat16(x),
+             "permutation": dx_numerics.permutation(77, n).astype(np.float32),
+             "dot16": np.array(dx_numerics.dot16(x[n:-5], x[n + 5:]), np.float32)}
+    for name, nan in (("float16", 0x7E00), ("bfloat16", 0x7FC0)):
+        want[name] = np.where(np.isnan(x), nan, want[name]).astype(np.int32)
+    compare(build(tmp_path, "functions"), str(n), {name: digest(array) for name, array in want.items()})
 
 
 def compare(program, path, want):

@@ -55,7 +55,8 @@ def demo(folder):
     found = [dx_labels.extract(project.local_first(), document) for document in fresh]
     digests["extraction"] = short(json.dumps(found, sort_keys=True).encode())
     for one in found:
-        say(one["id"] + ": " + ", ".join(f"{name} {f['value']!r}" for name, f in one["fields"].items()))
+        say(one["id"] + ": " + ", ".join(f"{name} {(f.get('normalised') or f['value'])!r}"
+                                         for name, f in one["fields"].items()))
     digests["scores"] = short(json.dumps([answer["scores"], answer["thresholds"]], sort_keys=True).encode())
     return digests
 

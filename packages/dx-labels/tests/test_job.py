@@ -307,3 +307,30 @@ def test_the_output_is_utf8_in_any_locale(trained, tmp_path):
         assert done.returncode == 0, done.stderr
         seen.add(done.stdout)
     assert len(seen) == 1
+
+
+def test_without_epochs_and_steps_a_small_project_has_400_steps():
+    assert settings_from_json(None).training(24).steps == 400
+    assert settings_from_json({"train": {"batch": 4}}).training(400).steps == 2000
+    assert settings_from_json({"train": {"epochs": 3}}).training(400).steps == 0
+
+
+def test_normalised_values_of_dates_and_amounts(trained):
+    answer = extract(Project(trained).local_first(), Project(trained).documents()[0])
+    for name, one in answer["fields"].items():
+        assert ("normalised" in one) == (name != "company")
+
+
+def test_a_labeller_is_asked_for_the_open_fields_alone(trained):
+    from dx_labels.local_first import asking
+
+    class Teller:
+        def label(self, document, schema):
+            return {name: f"{document.id} {name}" for name in schema.names}
+
+    project = Project(trained)
+    local = project.local_first(asking(Teller(), project.schema()))
+    answer = extract(LocalFirst(local.model, {"company": 0.0, "date": None, "total": 2.0}, local.ask, local.schema),
+                     project.documents()[1])
+    assert answer["fields"]["total"]["value"] == f"{answer['id']} total"
+    assert [one["source"] for one in answer["fields"].values()] == ["model", "labeller", "labeller"]

@@ -150,7 +150,7 @@ def train_project(project, *, start=None, tell=print, progress=None, changes=Non
     if not examples:
         raise JobError("no training document has a word on its pages")
     digests = {"labels": labels_digest(labels, schema), "split": json_digest([list(p) for p in parts])}
-    result = FineTune(settings.training()).run(
+    result = FineTune(settings.training(len(examples))).run(
         model, examples, development=Development(development, labels, schema.names), digests=digests,
         folder=project.path("run"), progress=progress, tell=tell)
     model = DocExtract(result.parameters)

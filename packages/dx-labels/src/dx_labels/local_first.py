@@ -2,6 +2,8 @@
 from dataclasses import dataclass, field
 
 from .below import DocExtract, extract_document
+from .schema import Schema
+from .values import normal_form
 
 
 @dataclass(frozen=True)
@@ -9,10 +11,19 @@ class LocalFirst:
     """A model, the confidence from which each field's value is accepted (None: never), and who is asked for the rest.
 
     ask : callable taking (Document, names of fields) and giving a dict name → value or None; None: nobody is asked
+    schema : the fields' types, for normalised values; None: there are none
     """
     model: DocExtract
     thresholds: dict = field(default_factory=dict)
     ask: object = None
+    schema: Schema | None = None
+
+
+def asking(labeller, schema):
+    """`ask` for LocalFirst: a Labeller asked for some of a schema's fields."""
+    def ask(document, names):
+        return labeller.label(document, Schema(tuple(schema.field(name) for name in names), schema.name))
+    return ask
 
 
 def extract(local, document):
@@ -22,13 +33,18 @@ def extract(local, document):
     -------
     dict: id, fields: name → {value, source, confidence, threshold, …}. source is "model" (the confidence reaches the
     threshold, or "no value" does), "labeller" (asked), or "unsure" (below the threshold and nobody to ask: the model's
-    value all the same). A field of the model carries its words and, in documents of several pages, their page. An error
+    value all the same). A field of the model carries its words and, in documents of several pages, their page; one of
+    type date, amount or number also `normalised` (None where the text can be read in several ways or in none). An error
     of the labelling model leaves the fields unsure and is told under "error".
     """
     result = extract_document(local.model, document)
     fields, open_fields = {}, []
     for name, found in result.fields.items():
         fields[name] = _from_model(found, local.thresholds.get(name))
+        if local.schema is not None and local.schema.field(name).type in ("date", "amount", "number"):
+            value = fields[name]["value"]
+            some = [normal_form(local.schema.field(name), v)[0] for v in (value if found.repeated else [value]) if v]
+            fields[name]["normalised"] = some if found.repeated else some[0] if some else None
         if fields[name]["source"] == "unsure":
             open_fields.append(name)
     answer = {"id": document.id, "fields": fields}

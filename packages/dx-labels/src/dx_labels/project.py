@@ -125,8 +125,9 @@ class Project:
         scores = self.read_json("scores.json")
         if scores is None or not self.path("model/model.safetensors").exists():
             raise ProjectError(f"{self.folder}: there is no trained model yet: run `dx train {self.folder}` first")
-        model = DocExtract.from_pretrained(self.path("model"), fields=self.schema().names)
-        return LocalFirst(model, {name: t["threshold"] for name, t in scores["thresholds"].items()}, ask)
+        schema = self.schema()
+        model = DocExtract.from_pretrained(self.path("model"), fields=schema.names)
+        return LocalFirst(model, {name: t["threshold"] for name, t in scores["thresholds"].items()}, ask, schema)
 
     # --- writing -----------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,8 @@ from .below import DocExtractConfig, TrainSettings
 from .schema import nearest
 from .targets import PLACES
 
-DEFAULT_TRAIN = {"epochs": 20, "augment": 1.0}
+DEFAULT_TRAIN = {"augment": 1.0}
+EPOCHS, LEAST_STEPS = 20, 400  # where settings name neither epochs nor steps
 SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "max_chars", "char_dim",
          "char_channels", "position_buckets", "pair_hidden", "relation_size", "max_words", "cut", "keep_file_order",
          "columns")
@@ -38,9 +39,12 @@ class JobSettings:
     train: dict = field(default_factory=dict)
     model: dict = field(default_factory=dict)
 
-    def training(self):
-        """The TrainSettings."""
-        return TrainSettings(**{**DEFAULT_TRAIN, **self.train, "seed": self.seed})
+    def training(self, examples=1):
+        """The TrainSettings for so many examples: 20 epochs, at least 400 steps, unless `train` names either."""
+        chosen = TrainSettings(**{**DEFAULT_TRAIN, **self.train, "seed": self.seed})
+        if "epochs" in self.train or "steps" in self.train:
+            return chosen
+        return dataclasses.replace(chosen, steps=max(LEAST_STEPS, -(-EPOCHS * examples // chosen.batch)))
 
     def config(self, schema, start=None):
         """The DocExtractConfig for a schema; with a model to start from, its sizes."""

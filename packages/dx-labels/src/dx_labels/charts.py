@@ -43,8 +43,8 @@ def learning_curve(points):
     parts.append(_path([(x(s), 10 + (low - 10) * (1 - loss / most)) for s, loss, _ in points], BLUE))
     parts.append(_path(scores, GREEN))
     parts += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="2.6" fill="{GREEN}"/>' for a, b in scores]
-    parts.append(f'<text x="{left + 12}" y="22" style="fill:{BLUE}">training loss</text>'
-                 f'<text x="{left + 100}" y="22" style="fill:{GREEN}">development score</text></svg>')
+    parts.append(f'<text x="{right - 200}" y="{low - 60}" style="fill:{BLUE}">training loss</text>'
+                 f'<text x="{right - 200}" y="{low - 44}" style="fill:{GREEN}">development score</text></svg>')
     return "".join(parts)
 
 

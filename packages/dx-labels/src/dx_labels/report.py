@@ -26,7 +26,8 @@ background:var(--green)}svg{display:block;max-width:100%;height:auto}
 svg text{font:11px system-ui,sans-serif;fill:#5b6478}
 svg.page text{fill:#1d2433}.key span{display:inline-block;margin-right:14px;font-size:13px}.key i{display:inline-block;
 width:11px;height:11px;border-radius:3px;margin-right:5px;vertical-align:-1px}
-.wide td{white-space:normal;text-align:left}
+.wide td,.wide th{white-space:normal;text-align:left}
+.wide{align-self:start}
 """
 
 
@@ -85,7 +86,7 @@ def _made(answer):
 
 def _tiles(answer):
     data, total = answer["data"], answer["scores"]["total"]
-    tiles = [("F1 by words", f"{total['words']['f1']:.3f}"), ("F1 by text", f"{total['text']['f1']:.3f}"),
+    tiles = [("F1 by words", f"{total['words']['f1']:.3f}"), ("fields right", f"{total['correct']['value']:.3f}"),
              ("documents", f"{data['documents']:,}"), ("pages", f"{data['pages']:,}"), ("words", f"{data['words']:,}"),
              ("to train on", data["training"]), ("development", data["development"]), ("held out", data["held_out"]),
              ("left out", data["excluded"])]
@@ -107,7 +108,8 @@ def _scores(answer):
                     + f'<td>{s["text"]["f1"]:.3f}<td>{s["exact"]["f1"]:.3f}')
     return (f'<div class="card"><table>{"".join(rows)}</table></div><p class="soft">Correct: exactly the label\'s '
             "words, or no value on either side. Recall: the same of pages that have a label. Agreement: of pages where "
-            "either side has a value. By text: letters and digits are equal.</p>")
+            "either side has a value. By text: letters and digits are equal to those of the value given, so a date given in "
+            "another form than it is printed in is not equal.</p>")
 
 
 def _bar(value):

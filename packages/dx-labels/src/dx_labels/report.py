@@ -108,8 +108,8 @@ def _scores(answer):
                     + f'<td>{s["text"]["f1"]:.3f}<td>{s["exact"]["f1"]:.3f}')
     return (f'<div class="card"><table>{"".join(rows)}</table></div><p class="soft">Correct: exactly the label\'s '
             "words, or no value on either side. Recall: the same of pages that have a label. Agreement: of pages where "
-            "either side has a value. By text: letters and digits are equal to those of the value given, so a date given "
-            "in another form than it is printed in is not equal.</p>")
+            "either side has a value. By text: letters and digits are equal to those of the value given, so a date "
+            "given in another form than it is printed in is not equal.</p>")
 
 
 def _bar(value):

@@ -52,39 +52,47 @@ def peak(side, form, count):
     return int(done.stdout) / 1024
 
 
-def measure(torch, groups, terms, count, quick):
-    """(times of interleaved rounds with dx and the fastest form of torch, that form)."""
+def fastest(torch, groups, terms, quick):
+    """The fastest form of torch on one thread."""
+    source = Ours(groups, terms).model
+    forms = {name: Theirs(torch, groups, terms, source, *form) for name, form in FORMS.items()}
+    with threads(1):
+        times = interleave({name: side.run for name, side in forms.items()}, quick, rounds=2 if quick else 5)
+    return min(times.seconds, key=times.seconds.get)
+
+
+def measure(torch, groups, terms, count, form, quick):
+    """Times of interleaved rounds with dx and a form of torch."""
     ours = Ours(groups, terms)
+    sides = {"dx": ours.run}
+    if torch is not None:
+        sides["torch"] = Theirs(torch, groups, terms, ours.model, *FORMS[form]).run
     with threads(count):
-        if torch is None:
-            return interleave({"dx": ours.run}, quick), None
-        forms = {name: Theirs(torch, groups, terms, ours.model, *form) for name, form in FORMS.items()}
-        first = interleave({name: side.run for name, side in forms.items()}, quick, rounds=2)
-        best = min(first.seconds, key=first.seconds.get)
-        return interleave({"dx": ours.run, "torch": forms[best].run}, quick, rounds=3 if quick else 7), best
+        return interleave(sides, quick, rounds=3 if quick else 11)
 
 
 def run(quick):
     torch, result, figures = peer("torch"), [], {}
     groups = examples(batches(1 if quick else 4))
-    steps = len(groups)
-    form = None
+    steps, forms = len(groups), {}
     for count in (1, 2):
         for terms in ({"tag": 1.0}, {"tag": 1.0, "run": 1.0}):
-            progress(f"training step, {count} threads, losses {' and '.join(terms)}")
-            t, best = measure(torch, groups, terms, count, quick)
+            losses = "+".join(terms)
+            progress(f"training step, {count} threads, losses {losses}")
+            if torch and losses not in forms:
+                forms[losses] = fastest(torch, groups, terms, quick)
+            t = measure(torch, groups, terms, count, forms.get(losses), quick)
             ratio = t.ratio("torch") if torch else None
-            result.append({"threads": count, "losses": "+".join(terms), "dx_ms": 1e3 * t.seconds["dx"] / steps,
+            result.append({"threads": count, "losses": losses, "dx_ms": 1e3 * t.seconds["dx"] / steps,
                            "torch_ms": 1e3 * t.seconds["torch"] / steps if torch else None, "vs_torch": ratio,
-                           "torch_form": best})
-            if "run" not in terms:
+                           "torch_form": forms.get(losses)})
+            if losses == "tag":
                 figures[f"step_vs_torch_{count}t"] = ratio
                 if count == 1:
                     figures["pages_per_second"] = BATCH * steps / t.seconds["dx"]
-                    form = best
     progress("memory")
     ours = peak("dx", (False, False), steps)
-    theirs = peak("torch", FORMS[form], steps) if torch else None
+    theirs = peak("torch", FORMS[forms["tag"]], steps) if torch else None
     figures["memory_vs_torch"] = ours / theirs if ours and theirs else None
     notes = [*machine_notes(), f"peak memory of training above that after load, MiB: dx {ours}, torch {theirs}"]
     return {"figures": figures, "rows": result, "notes": notes}

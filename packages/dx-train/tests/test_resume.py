@@ -34,14 +34,15 @@ def stopped_after(steps, folder, settings=tiny.SETTINGS, **more):
             run.advance()
 
 
-@pytest.mark.parametrize("stop", [1, 2, 3, 5, 7, 11])
-def test_tra_04_05_resumed_run_equals_the_straight_one(stop, tmp_path):
+@pytest.mark.parametrize("stop, steps", [(1, 12), (2, 12), (5, 12), (7, 12), (11, 12), (24, 48), (50, 52)])
+def test_tra_04_05_resumed_run_equals_the_straight_one(stop, steps, tmp_path):
     """Case tra-04, tra-05: same number of steps, rates, losses and bytes, wherever it stopped; batches of 3 from 7
     examples, so that it stops in the middle of epochs; between checkpoints the steps are done again."""
-    straight = tiny.train(tmp_path / "a")
-    stopped_after(stop, tmp_path / "b")
-    resumed = tiny.train(tmp_path / "b")
-    assert resumed.digest == straight.digest and resumed.step == straight.step == tiny.SETTINGS.steps
+    settings = dataclasses.replace(tiny.SETTINGS, steps=steps)
+    straight = tiny.train(tmp_path / "a", settings)
+    stopped_after(stop, tmp_path / "b", settings)
+    resumed = tiny.train(tmp_path / "b", settings)
+    assert resumed.digest == straight.digest and resumed.step == straight.step == steps
     assert loss_trace(tmp_path / "b") == loss_trace(tmp_path / "a")
     a, b = checkpoint_files(tmp_path / "a"), checkpoint_files(tmp_path / "b")
     assert a[0].name == b[0].name and a[0].read_bytes() == b[0].read_bytes()
@@ -195,6 +196,10 @@ def test_a_damaged_newest_checkpoint_is_passed_over(tmp_path):
         assert newest.name in told[0] and "not usable" in told[0]
     newest.write_bytes(whole[:1000])
     assert tiny.train(tmp_path / "b").digest == straight.digest
+    last = checkpoint_files(tmp_path / "b")[0]
+    whole = last.read_bytes()
+    last.write_bytes(whole[:-1])
+    assert tiny.train(tmp_path / "b").digest == straight.digest and last.read_bytes() == whole
     for path in checkpoint_files(tmp_path / "b"):
         path.write_bytes(b"")
     with pytest.raises(CheckpointError, match="no checkpoint in .* is usable"):
@@ -318,3 +323,35 @@ def test_checkpoint_holds_what_the_seed_says(tmp_path):
     assert {name.split("/")[0] for name in found.tensors} == {"weight", "first", "second"}
     assert {"starting model", "schema", "settings", "examples", "numerics version"} <= set(found.parts)
     assert np.isfinite(found.tensors["first/0/tag_head.weight"]).all()
+
+
+def test_killed_inside_a_batch(tmp_path):
+    """Case tra-05: stopped inside the accumulation over a batch of 3, after its second example."""
+    straight = tiny.train(tmp_path / "a")
+    with FineTune(tiny.SETTINGS).start(tiny.model(), tiny.examples(variants=True), folder=tmp_path / "b",
+                                       tell=tiny.quiet) as run:
+        for _ in range(4):
+            run.advance()
+        seen, one = [], run.gradients.one
+
+        def stops(example, *rest):
+            if len(seen) == 2:
+                raise KeyboardInterrupt
+            seen.append(example.id)
+            return one(example, *rest)
+
+        run.gradients.one = stops
+        with pytest.raises(KeyboardInterrupt):
+            run.advance()
+        run.gradients.one = one
+        run.save()  # the step in progress is simply not there
+    assert checkpoint_files(tmp_path / "b")[0].name == "checkpoint-000000004.safetensors"
+    assert tiny.train(tmp_path / "b").digest == straight.digest
+
+
+def test_progress_goes_to_stderr_when_asked_for(tmp_path, capsys):
+    FineTune(tiny.SETTINGS).run(tiny.model(), tiny.examples(), progress=True, tell=tiny.quiet)
+    shown = capsys.readouterr()
+    assert "12/12" in shown.err and "step" in shown.err and "loss" in shown.err and not shown.out
+    FineTune(tiny.SETTINGS).run(tiny.model(), tiny.examples(), tell=tiny.quiet)
+    assert capsys.readouterr().err == ""  # not a terminal

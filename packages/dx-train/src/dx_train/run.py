@@ -11,7 +11,7 @@ import numpy as np
 
 from .augment import augment, choose_variant
 from .below import NUMERICS_VERSION, DocExtract, Losses, Parameters, canonical_bytes, ieee_mode, write_atomic
-from .checkpoint import (Checkpoint, CheckpointError, checkpoint_files, fingerprint, latest_checkpoint,
+from .checkpoint import (Checkpoint, CheckpointError, fingerprint, latest_checkpoint,
                          remove_leftovers, write_checkpoint)
 from .early import EarlyStop
 from .examples import TrainingError, examples_digest
@@ -95,7 +95,7 @@ class Run:
         self.average = MovingAverage(self.parameters, trainable, settings.ema_decay) if settings.ema_decay else None
         self.early = EarlyStop(development, settings.evaluation_interval(len(self.examples)), settings.patience)
         self.stream = ExampleStream(len(self.examples), settings.batch, settings.seed)
-        self._tell, self._whole = tell or say, True
+        self._tell, self._whole, self._saved_step = tell or say, True, None
         if self.folder is not None:
             self._resume()
         self.log = Log(self.folder, self.step)
@@ -170,7 +170,9 @@ class Run:
         if self.folder is None:
             raise ValueError("the run has no folder to save into")
         self._check_weights()
-        return write_checkpoint(self.folder, self.checkpoint())
+        path = write_checkpoint(self.folder, self.checkpoint())
+        self._saved_step = self.step
+        return path
 
     def _check_weights(self):
         for name, array in self._arrays().items():
@@ -186,7 +188,7 @@ class Run:
             raise CheckpointError(f"the checkpoint of step {found.step} does not hold what this run has")
         for name, array in arrays.items():
             array[...] = found.tensors[name].reshape(array.shape)
-        self.step = found.step
+        self.step = self._saved_step = found.step
         self.model.repack()
 
     # --- steps -------------------------------------------------------------------------------------------------------
@@ -264,7 +266,7 @@ class Run:
         self._check_weights()
         path = digest = None
         if self.folder is not None:
-            if not self._saved():
+            if self._saved_step != self.step:
                 self.save()
             path = self.folder / MODEL_FILE
             try:
@@ -275,11 +277,6 @@ class Run:
         best = self.early
         score = None if best.best_score is None or not math.isfinite(best.best_score) else best.best_score
         return TrainResult(chosen, self.step, best.best_step, score, path, digest)
-
-    def _saved(self) -> bool:
-        """Whether the newest checkpoint is of this step (it was restored or just written, and stays)."""
-        files = checkpoint_files(self.folder)
-        return bool(files) and files[0].name == f"checkpoint-{self.step:09d}.safetensors" and self._whole
 
     def close(self) -> None:
         """Ends threads and closes the log."""

@@ -62,6 +62,11 @@ class Project:
         return read_schema(self.schema_file)
 
     @property
+    def has_schema(self):
+        """Is there a schema file? bool."""
+        return self.path("schema.json").exists() or self.path("schema.toml").exists()
+
+    @property
     def page_files(self):
         """The files that hold the documents, in the order they are read."""
         files = [p for p in (self.path("pages.jsonl"), self.path("pages.jsonl.gz")) if p.exists()]

@@ -26,17 +26,25 @@
 typedef struct {
     ptrdiff_t pairs, inputs, units, heads, step;
     const float *features, *weight1, *bias1, *weight2, *bias2, *dy, *hidden_in, *weight2t;
+    ptrdiff_t n; /* backward: words, when features is NULL and they come from real and whole */
+    const double *real;
+    const int32_t *whole;
     float *y, *hidden, *scratch, *dweight1, *dbias1, *dweight2, *dbias2;
     ptrdiff_t worker_floats;
 } job;
 
+/* Zeros from column n up to the next multiple of 16. */
+static void pad_rows(ptrdiff_t rows, ptrdiff_t n, float *x)
+{
+    for (ptrdiff_t i = 0; i < rows; i++)
+        for (ptrdiff_t p = n; p < (n + 15) / 16 * 16; p++) x[i * TILE + p] = 0.0f;
+}
+
 /* n columns of each row, zeros up to the next multiple of 16. */
 static void copy_rows(ptrdiff_t rows, const float *from, ptrdiff_t stride, ptrdiff_t n, float *to)
 {
-    for (ptrdiff_t i = 0; i < rows; i++) {
-        memcpy(to + i * TILE, from + i * stride, sizeof(float) * (size_t)n);
-        for (ptrdiff_t p = n; p < (n + 15) / 16 * 16; p++) to[i * TILE + p] = 0.0f;
-    }
+    for (ptrdiff_t i = 0; i < rows; i++) memcpy(to + i * TILE, from + i * stride, sizeof(float) * (size_t)n);
+    pad_rows(rows, n, to);
 }
 
 static void hidden_rows(const job *a, ptrdiff_t unit, ptrdiff_t count, ptrdiff_t n, const float *features, float *hidden)
@@ -173,18 +181,20 @@ static void backward_units(void *context, ptrdiff_t begin, ptrdiff_t end, int wo
     memset(lanes, 0, sizeof(float) * (size_t)(done2 - lanes));
     for (ptrdiff_t p0 = 0; p0 < a->pairs; p0 += TILE) {
         ptrdiff_t n = a->pairs - p0 < TILE ? a->pairs - p0 : TILE, padded = (n + 15) / 16 * 16;
-        copy_rows(inputs, a->features + p0, a->pairs, n, features);
+        if (a->features) copy_rows(inputs, a->features + p0, a->pairs, n, features);
+        else {
+            DX_FN(pair_features_part)(a->n, a->real, a->whole, p0, n, TILE, features);
+            pad_rows(inputs, n, features);
+        }
         copy_rows(heads, a->dy + p0, a->pairs, n, dy);
         if (a->hidden_in) {
             copy_rows(units, a->hidden_in + first * a->pairs + p0, a->pairs, n, hidden);
         } else {
             hidden_rows(a, first, units, padded, features, hidden);
-            for (ptrdiff_t u = 0; u < units; u++)
-                for (ptrdiff_t p = n; p < padded; p++) hidden[u * TILE + p] = 0.0f;
+            pad_rows(units, n, hidden);
         }
         dx_pair_dhidden(units, heads, padded, a->weight2t + first * heads, dy, TILE, hidden, dh);
-        for (ptrdiff_t u = 0; u < units; u++)
-            for (ptrdiff_t p = n; p < padded; p++) dh[u * TILE + p] = 0.0f;
+        pad_rows(units, n, dh);
         all_dots(units, inputs, padded, dh, features, lanes1);
         all_dots(units, heads, padded, hidden, dy, lanes2);
         all_sums(units, padded, dh, sums1);
@@ -198,6 +208,29 @@ static void backward_units(void *context, ptrdiff_t begin, ptrdiff_t end, int wo
         for (ptrdiff_t o = 0; o < heads; o++) a->dweight2[o * a->units + first + u] = dh[u * heads + o];
 }
 
+static int backward(int degree, job *a)
+{
+    const ptrdiff_t inputs = a->inputs, units = a->units, heads = a->heads;
+    int status = DX_NO_MEMORY;
+    dx_mark mark = dx_scratch_mark();
+    /* one block for each thread: every block reads all features, so more blocks would cost more than they balance */
+    int threads = (double)a->pairs * (double)(units * (inputs + heads)) < 1e6 ? 1 : degree;
+    a->step = ((units + threads - 1) / threads + 3) / 4 * 4;
+    const ptrdiff_t blocks = (units + a->step - 1) / a->step, tile_rows = inputs + heads + 2 * a->step;
+    a->worker_floats = tile_rows * TILE + 16 * (a->step * (inputs + heads + 1) + heads) + heads * a->step;
+    float *weight2t = dx_scratch(sizeof(float) * (size_t)(units * heads));
+    a->scratch = dx_scratch(sizeof(float) * (size_t)(degree * a->worker_floats));
+    if (!weight2t || !a->scratch) goto done;
+    for (ptrdiff_t u = 0; u < units; u++)
+        for (ptrdiff_t o = 0; o < heads; o++) weight2t[u * heads + o] = a->weight2[o * units + u];
+    a->weight2t = weight2t;
+    dx_rt.parallel(backward_units, a, blocks, 1, threads);
+    status = DX_OK;
+done:
+    dx_scratch_release(mark);
+    return status;
+}
+
 int DX_FN(pair_mlp_backward)(int degree, ptrdiff_t pairs, ptrdiff_t inputs, ptrdiff_t units, ptrdiff_t heads,
                              const float *dy, const float *features, const float *hidden, const float *weight1,
                              const float *bias1, const float *weight2, float *dweight1, float *dbias1,
@@ -206,22 +239,15 @@ int DX_FN(pair_mlp_backward)(int degree, ptrdiff_t pairs, ptrdiff_t inputs, ptrd
     job a = {.pairs = pairs, .inputs = inputs, .units = units, .heads = heads, .features = features,
              .weight1 = weight1, .bias1 = bias1, .weight2 = weight2, .dy = dy, .hidden_in = hidden,
              .dweight1 = dweight1, .dbias1 = dbias1, .dweight2 = dweight2, .dbias2 = dbias2};
-    int status = DX_NO_MEMORY;
-    dx_mark mark = dx_scratch_mark();
-    /* one block for each thread: every block reads all features, so more blocks would cost more than they balance */
-    int threads = (double)pairs * (double)(units * (inputs + heads)) < 1e6 ? 1 : degree;
-    a.step = ((units + threads - 1) / threads + 3) / 4 * 4;
-    const ptrdiff_t blocks = (units + a.step - 1) / a.step, tile_rows = inputs + heads + 2 * a.step;
-    a.worker_floats = tile_rows * TILE + 16 * (a.step * (inputs + heads + 1) + heads) + heads * a.step;
-    float *weight2t = dx_scratch(sizeof(float) * (size_t)(units * heads));
-    a.scratch = dx_scratch(sizeof(float) * (size_t)(degree * a.worker_floats));
-    if (!weight2t || !a.scratch) goto done;
-    for (ptrdiff_t u = 0; u < units; u++)
-        for (ptrdiff_t o = 0; o < heads; o++) weight2t[u * heads + o] = weight2[o * units + u];
-    a.weight2t = weight2t;
-    dx_rt.parallel(backward_units, &a, blocks, 1, threads);
-    status = DX_OK;
-done:
-    dx_scratch_release(mark);
-    return status;
+    return backward(degree, &a);
+}
+
+int DX_FN(pair_bias_backward)(int degree, ptrdiff_t n, ptrdiff_t units, ptrdiff_t heads, const float *dy,
+                              const double *real, const int32_t *whole, const float *weight1, const float *bias1,
+                              const float *weight2, float *dweight1, float *dbias1, float *dweight2, float *dbias2)
+{
+    job a = {.pairs = n * n, .inputs = DX_PAIR_FEATURE_COUNT, .units = units, .heads = heads, .n = n, .real = real,
+             .whole = whole, .weight1 = weight1, .bias1 = bias1, .weight2 = weight2, .dy = dy,
+             .dweight1 = dweight1, .dbias1 = dbias1, .dweight2 = dweight2, .dbias2 = dbias2};
+    return backward(degree, &a);
 }

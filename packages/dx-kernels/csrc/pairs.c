@@ -81,15 +81,17 @@ int DX_FN(positions)(ptrdiff_t n, const double *relative, int32_t size, int32_t 
 DX_INLINE int32_t clamp(int32_t x, int32_t most) { return x < -most ? -most : x > most ? most : x; }
 DX_INLINE double clamp_real(double x, double most) { return x < -most ? -most : x > most ? most : x; }
 
-/* One row of pairs (i, 0..n-1); feature f goes to out[f * stride + j]. One loop a feature, which the compiler
- * vectorises without a doubt about aliases. */
-static void pair_row(ptrdiff_t n, const double *real, const int32_t *whole, ptrdiff_t i, ptrdiff_t stride, float *out)
+/* The pairs (i, first..first+n-1) of words; feature f goes to out[f * stride + j], the distances of which tanh is to be
+ * taken as they are. One loop a feature, which the compiler vectorises without a doubt about aliases. */
+static void pair_row(ptrdiff_t words, const double *real, const int32_t *whole, ptrdiff_t i, ptrdiff_t first, ptrdiff_t n,
+                     ptrdiff_t stride, float *out)
 {
-    const double *cx = real, *cy = real + n, *x0 = real + 2 * n, *x1 = real + 3 * n, *my = real + 4 * n;
-    const double *lh = real + 5 * n;
-    const int32_t *row = whole, *line = whole + n, *key = whole + 2 * n;
-    const double cxi = cx[i], cyi = cy[i], x0i = x0[i], x1i = x1[i], myi = my[i], lhi = lh[i];
-    const int32_t rowi = row[i], linei = line[i], keyi = key[i], own = (int32_t)i, count = (int32_t)n;
+    const double *cx = real + first, *cy = cx + words, *x0 = cy + words, *x1 = x0 + words, *my = x1 + words;
+    const double *lh = my + words;
+    const int32_t *row = whole + first, *line = row + words, *key = line + words;
+    const ptrdiff_t self = i - first; /* where the word itself stands among them, if it does */
+    const double cxi = cx[self], cyi = cy[self], x0i = x0[self], x1i = x1[self], myi = my[self], lhi = lh[self];
+    const int32_t rowi = row[self], linei = line[self], keyi = key[self], own = (int32_t)self, count = (int32_t)n;
     const float *dx = out, *dy = out + stride, *over = out + 12 * stride; /* features that others are made from */
 #define EACH(f, value) \
     do { \
@@ -102,8 +104,6 @@ static void pair_row(ptrdiff_t n, const double *real, const int32_t *whole, ptrd
     EACH(3, __builtin_fabsf(dy[j]));
     EACH(4, (float)((x0[j] - x1i) * 0.25));
     EACH(5, (float)((my[j] - myi) * 0.5));
-    dx_tanh_all(n, out + 4 * stride, out + 4 * stride);
-    dx_tanh_all(n, out + 5 * stride, out + 5 * stride);
     EACH(6, row[j] == rowi ? 1.0f : 0.0f);
     EACH(7, (float)clamp(row[j] - rowi, 3) / 3.0f);
     EACH(8, (float)clamp(j - own, 8) * 0.125f);
@@ -119,14 +119,18 @@ static void pair_row(ptrdiff_t n, const double *real, const int32_t *whole, ptrd
     EACH(18, (float)clamp_real(lh[j] - lhi, 1.0));
     EACH(19, row[j] - rowi == -1 ? over[j] : 0.0f);
 #undef EACH
-    out[16 * stride + i] = 0.0f; /* a word is not its own double */
+    if (self >= 0 && self < n) out[16 * stride + self] = 0.0f; /* a word is not its own double */
 }
 
-int DX_FN(pair_features_tile)(ptrdiff_t n, const double *real, const int32_t *whole, ptrdiff_t i0, ptrdiff_t i1,
-                              float *out)
+void DX_FN(pair_features_part)(ptrdiff_t n, const double *real, const int32_t *whole, ptrdiff_t first, ptrdiff_t count,
+                               ptrdiff_t stride, float *out)
 {
-    for (ptrdiff_t i = i0; i < i1; i++) pair_row(n, real, whole, i, (i1 - i0) * n, out + (i - i0) * n);
-    return DX_OK;
+    for (ptrdiff_t p = 0, m; p < count; p += m) {
+        const ptrdiff_t i = (first + p) / n, j = (first + p) % n;
+        m = n - j < count - p ? n - j : count - p;
+        pair_row(n, real, whole, i, j, m, stride, out + p);
+    }
+    for (int f = 4; f <= 5; f++) dx_tanh_all(count, out + f * stride, out + f * stride);
 }
 
 typedef struct { ptrdiff_t n, i0, stride; const double *real; const int32_t *whole; float *out; } job;
@@ -135,7 +139,8 @@ static void pair_rows(void *context, ptrdiff_t begin, ptrdiff_t end, int worker)
 {
     const job *a = context;
     (void)worker;
-    for (ptrdiff_t i = begin; i < end; i++) pair_row(a->n, a->real, a->whole, a->i0 + i, a->stride, a->out + i * a->n);
+    for (ptrdiff_t i = begin; i < end; i++)
+        DX_FN(pair_features_part)(a->n, a->real, a->whole, (a->i0 + i) * a->n, a->n, a->stride, a->out + i * a->n);
 }
 
 int DX_FN(pair_features)(int degree, ptrdiff_t n, const double *real, const int32_t *whole, ptrdiff_t i0, ptrdiff_t i1,

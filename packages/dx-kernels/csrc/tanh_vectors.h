@@ -118,6 +118,11 @@ DX_INLINE void dx_tanh_all(ptrdiff_t n, const float *x, float *y)
         DX_UNROLL(8)
         for (int q = 0; q < DX_TANH_VECTORS; q++) dx_vstore(y + i + q * DX_VL, v[q]);
     }
+    for (; i + DX_VL <= n; i += DX_VL) {
+        dx_vf v = dx_vload(x + i);
+        dx_tanh_vectors(1, &v, &v);
+        dx_vstore(y + i, v);
+    }
 #endif
     for (; i < n; i++) y[i] = dx_tanh32(x[i]);
 }

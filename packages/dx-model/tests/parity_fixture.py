@@ -14,13 +14,16 @@ FIXTURE = Path(__file__).resolve().parents[3] / "fixtures" / "docextract_backwar
 class GivenPairs(DocExtract):
     """A model whose pair features are given with the page instead of made from places."""
 
-    def pair_features(self, page, out):
-        out[...] = page.pairs
-
     def pair_bias(self, page, out):
         p = self.parameters
         dx_model.below.pair_mlp_forward(page.pairs.reshape(len(page.pairs), -1), p["pair1.weight"], p["pair1.bias"],
                                         p["pair2.weight"], p["pair2.bias"], out.reshape(len(out), -1))
+
+    def pair_bias_gradients(self, page, dbias, g):
+        p = self.parameters
+        dx_model.below.pair_mlp_backward(dbias.reshape(len(dbias), -1), page.pairs.reshape(len(page.pairs), -1), None,
+                                         p["pair1.weight"], p["pair1.bias"], p["pair2.weight"], g["pair1.weight"],
+                                         g["pair1.bias"], g["pair2.weight"], g["pair2.bias"])
 
 
 def load():

@@ -14,13 +14,20 @@ FIXTURE = Path(__file__).resolve().parents[3] / "fixtures" / "docextract_trainin
 class GivenPairs(DocExtract):
     """A model whose pair features are given with the page instead of made from places."""
 
-    def pair_features(self, page, out):
-        out[...] = page.pairs
+    def hidden(self, page):
+        p = self.parameters
+        return np.maximum(np.einsum("hp,pij->hij", p["pair1.weight"], page.pairs) + p["pair1.bias"][:, None, None], 0)
 
     def pair_bias(self, page, out):
         p = self.parameters
-        hidden = np.maximum(np.einsum("hp,pij->hij", p["pair1.weight"], page.pairs) + p["pair1.bias"][:, None, None], 0)
-        out[...] = np.einsum("oh,hij->oij", p["pair2.weight"], hidden) + p["pair2.bias"][:, None, None]
+        out[...] = np.einsum("oh,hij->oij", p["pair2.weight"], self.hidden(page)) + p["pair2.bias"][:, None, None]
+
+    def pair_bias_gradients(self, page, dbias, g):
+        hidden = self.hidden(page)
+        dhidden = np.where(hidden > 0, np.einsum("oh,oij->hij", self.parameters["pair2.weight"], dbias), 0)
+        g["pair1.weight"][...] = np.einsum("hij,pij->hp", dhidden, page.pairs)
+        g["pair2.weight"][...] = np.einsum("oij,hij->oh", dbias, hidden)
+        g["pair1.bias"][...], g["pair2.bias"][...] = dhidden.sum((1, 2)), dbias.sum((1, 2))
 
 
 def load():

@@ -69,6 +69,7 @@ from .norm import clip_factor as clip_factor
 from .norm import clip_gradients as clip_gradients
 from .norm import gradient_norm as gradient_norm
 from .norm import squared_norm as squared_norm
+from .pair_bias import pair_bias_backward as pair_bias_backward
 from .pair_bias import pair_bias_forward as pair_bias_forward
 from .pair_mlp import pair_mlp_backward as pair_mlp_backward
 from .pair_mlp import pair_mlp_forward as pair_mlp_forward

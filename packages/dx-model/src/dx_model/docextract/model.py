@@ -18,9 +18,9 @@ from ..below import (
     layer_norm_forward,
     linear_backward,
     linear_forward,
+    pair_bias_backward,
     pair_bias_forward,
     pair_features,
-    pair_mlp_backward,
     pointer_backward,
     pointer_forward,
 )
@@ -164,8 +164,14 @@ class DocExtract:
         pair_bias_forward(page.real, page.whole, p["pair1.weight"], p["pair1.bias"], p["pair2.weight"], p["pair2.bias"],
                           out)
 
+    def pair_bias_gradients(self, page, dbias: np.ndarray, gradients: Gradients) -> None:
+        """Assigns the gradients of pair1 and pair2 from that of the attention bias (heads, n, n)."""
+        p, g = self.parameters, gradients
+        pair_bias_backward(dbias, page.real, page.whole, p["pair1.weight"], p["pair1.bias"], p["pair2.weight"],
+                           g["pair1.weight"], g["pair1.bias"], g["pair2.weight"], g["pair2.bias"])
+
     def pair_features(self, page, out: np.ndarray) -> None:
-        """Pair features (P, n, n) of a page, which only backward needs."""
+        """Pair features (P, n, n) of a page: to look at; forward and backward make them in passing, tile by tile."""
         pair_features(page.real, page.whole, out)
 
     def _check(self, page) -> None:
@@ -230,11 +236,7 @@ class DocExtract:
                   for i in range(c.num_hidden_layers)]
         dbias = space.take("dbias", a["bias"].shape)
         encoder_backward(self.encoder, a["encoder"], dx, blocks, a["bias"], dbias)
-        pairs = space.take("pairs", (c.pair_features, n, n))
-        self.pair_features(page, pairs)
-        pair_mlp_backward(dbias.reshape(c.num_attention_heads, n * n), pairs.reshape(c.pair_features, n * n), None,
-                          p["pair1.weight"], p["pair1.bias"], p["pair2.weight"], g["pair1.weight"], g["pair1.bias"],
-                          g["pair2.weight"], g["pair2.bias"])
+        self.pair_bias_gradients(page, dbias, g)
         layer_norm_backward(dx, a["emb_xhat"], a["emb_inv"], p["emb_ln.weight"], dx, g["emb_ln.weight"],
                             g["emb_ln.bias"])
         for row, name in enumerate(POSITION_TABLES, start=1):

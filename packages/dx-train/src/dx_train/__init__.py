@@ -64,6 +64,7 @@ from .checkpoint import read_checkpoint as read_checkpoint
 from .continuing import continue_parameters as continue_parameters
 from .continuing import only_annotated as only_annotated
 from .curve import loss_curve as loss_curve
+from .development import FieldF1 as FieldF1
 from .dropout import dropout_mask as dropout_mask
 from .examples import Example as Example
 from .examples import TrainingError as TrainingError

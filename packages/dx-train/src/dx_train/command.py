@@ -3,12 +3,12 @@ import argparse
 import dataclasses
 import json
 import sys
-from pathlib import Path
 
 from .below import DocExtract, DocExtractConfig, ModelFileError, degree, initial_parameters
 from .checkpoint import CheckpointError
 from .continuing import continue_parameters
 from .curve import loss_curve
+from .development import FieldF1
 from .examples import TrainingError
 from .finetune import FineTune, Interrupted
 from .prepared import PreparedError, file_digest, prepared_examples, read_prepared
@@ -25,6 +25,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("prepared", help="JSON lines of pages with the places of their values")
     p.add_argument("folder", help="where checkpoints, log and model.safetensors go")
     p.add_argument("--model", help="model file or folder to continue from; without it weights start anew from --seed")
+    p.add_argument("--development", metavar="FILE", help="a prepared file that is not trained on: the weights with the "
+                   "best F1 of fields there are kept (see --evaluate-every, --patience)")
     p.add_argument("--threads", type=int, default=None, help="threads; never shows in a bit of the result")
     p.add_argument("--model-size", action="append", default=[], metavar="NAME=NUMBER",
                    help="a size of a new model, such as hidden_size=64")
@@ -88,9 +90,18 @@ def _train(args, settings, sizes) -> int:
         model = DocExtract(continue_parameters(source.parameters, config, settings.seed))
     examples = prepared_examples(pages, model.config)
 
+    digests, development = {"prepared file": file_digest(args.prepared)}, None
+    if args.development:
+        other, held = read_prepared(args.development)
+        if other["fields"] != head["fields"]:
+            raise PreparedError(f"{args.development}: its fields are {', '.join(other['fields'])}: expected "
+                                f"{', '.join(head['fields'])}")
+        development = FieldF1(prepared_examples(held, model.config))
+        digests["development file"] = file_digest(args.development)
+
     def run():
         return FineTune(settings).run(model, examples, folder=args.folder, progress=False if args.quiet else None,
-                                      digests={Path(args.prepared).name: file_digest(args.prepared)},
+                                      development=development, digests=digests,
                                       tell=(lambda text: None) if args.quiet else say)
 
     if args.threads is None:
@@ -100,7 +111,9 @@ def _train(args, settings, sizes) -> int:
             result = run()
     if args.curve:
         loss_curve(args.folder, args.curve)
-    answer = {"model": str(result.model_file), "sha256": result.digest, "steps": result.step, "examples": len(examples)}
+    answer = {"model": str(result.model_file), "sha256": result.digest, "steps": result.step, "examples": len(examples),
+              "best_step": result.best_step, "best_score": result.best_score}
+    best = "" if development is None else f", best F1 {result.best_score:.4f} at step {result.best_step}"
     print(json.dumps(answer) if args.json else f"{answer['model']}\nsha256 {answer['sha256']}, {result.step} steps, "
-          f"{len(examples)} examples", flush=True)
+          f"{len(examples)} examples{best}", flush=True)
     return OK

@@ -334,3 +334,34 @@ def test_a_labeller_is_asked_for_the_open_fields_alone(trained):
                      project.documents()[1])
     assert answer["fields"]["total"]["value"] == f"{answer['id']} total"
     assert [one["source"] for one in answer["fields"].values()] == ["model", "labeller", "labeller"]
+
+
+def test_extract_asks_a_command_for_what_the_model_is_not_sure_of(tmp_path, trained, capsys):
+    """The second time the answers come from the project's folder: the command would fail."""
+    script, pages = tmp_path / "ask.py", tmp_path / "new.jsonl"
+    script.write_text("import json, sys, os\njson.load(sys.stdin)\n"
+                      "if os.path.exists(sys.argv[1]): sys.exit('asked twice')\nopen(sys.argv[1], 'w').close()\n"
+                      "print(json.dumps({'company': 'asked', 'date': None, 'total': '1.00'}))\n")
+    pages.write_text(json.dumps(tiny.page(77)) + "\n", encoding="utf-8")
+    import shlex
+    import shutil
+    folder = shutil.copytree(trained, tmp_path / "p")
+    scores = json.loads((folder / "scores.json").read_text())
+    for one in scores["thresholds"].values():
+        one["threshold"] = None
+    (folder / "scores.json").write_text(json.dumps(scores))
+    command = shlex.join([sys.executable, str(script), str(tmp_path / "seen")])
+    for _ in range(2):
+        ran("extract", str(folder), str(pages), "--json", "--quiet", "--command", command)
+        answer = json.loads(capsys.readouterr().out)
+        assert {name: one["value"] for name, one in answer["fields"].items()} == {
+            "company": "asked", "date": None, "total": "1.00"}
+        assert {one["source"] for one in answer["fields"].values()} == {"labeller"}
+
+
+def test_asking_needs_a_project_and_both_halves_of_an_endpoint(trained, tmp_path, capsys):
+    pages = str(tmp_path / "x.jsonl")
+    ran("extract", str(Path(trained, "model")), pages, "--command", "true", code=1)
+    assert "no trained project" in capsys.readouterr().err
+    ran("extract", trained, pages, "--endpoint", "http://localhost:1", code=2)
+    assert "go together" in capsys.readouterr().err

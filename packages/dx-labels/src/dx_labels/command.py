@@ -53,6 +53,8 @@ def main(arguments=None):
         return 2
     try:
         return version(a) if a.run is None else a.run(a)
+    except SystemExit as stop:  # a usage error that the command itself found
+        return stop.code
     except KeyboardInterrupt as stop:  # FineTune's Interrupted says how to go on
         say(f"dx: {stop}" if str(stop) else "dx: interrupted")
         return 130

@@ -3,8 +3,10 @@ from pathlib import Path
 
 from ..below import DocExtract, degree, get_degree, read_documents
 from ..console import command, emit, emit_json, say, threads_option
-from ..local_first import LocalFirst, extract
-from ..project import Project
+from ..labellers import Cached, FileLabeller
+from ..local_first import LocalFirst, asking, extract
+from ..project import Project, ProjectError
+from .asking_options import labeller_of, labeller_options
 
 
 def add(commands):
@@ -12,22 +14,32 @@ def add(commands):
   dx extract receipts new.jsonl             a project: its model, its thresholds
   dx extract receipts/model new.jsonl.gz    a model alone: every value is told as unsure
   dx extract receipts new.jsonl --json      one JSON object a document
+  dx extract receipts new.jsonl --command "python ask.py"    asked for the fields the model is not sure of
 columns: document, field, source (model, labeller, unsure), confidence, value""")
     p.add_argument("model", help="a project's folder, or a model file or its folder")
     p.add_argument("pages", nargs="+", help="JSON lines (.gz too): a page or a document a line")
     p.add_argument("--repair", action="store_true", help="repair boxes instead of refusing their page")
+    labeller_options(p)
     threads_option(p)
 
 
-def local_first(path, ask=None):
-    """LocalFirst of a project or of a model alone."""
-    if Path(path, "scores.json").exists():
-        return Project(path).local_first(ask)
-    return LocalFirst(DocExtract.from_pretrained(path), {}, ask)
+def local_first(path, labeller=None):
+    """LocalFirst of a project, or of a model alone (which has no schema to ask with). A project keeps the answers of a
+    command or endpoint in answers/, so that nothing is asked twice."""
+    if not Path(path, "scores.json").exists():
+        if labeller is not None:
+            raise ProjectError(f"{path} is no trained project: only a project's schema can be asked for")
+        return LocalFirst(DocExtract.from_pretrained(path))
+    project = Project(path)
+    if labeller is None:
+        return project.local_first()
+    if not isinstance(labeller, FileLabeller):
+        labeller = Cached(labeller, project.path("answers"))
+    return project.local_first(asking(labeller, project.schema()))
 
 
 def run(a):
-    local, done, problems = local_first(a.model), 0, 0
+    local, done, problems = local_first(a.model, labeller_of(a)), 0, 0
 
     def failed(text):
         say(text)

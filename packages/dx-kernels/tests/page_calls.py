@@ -120,6 +120,14 @@ def pair_bias_forward(n, draw):
     return [call(k.pair_bias_forward, real, whole, *pair_layers(draw), out(3, n, n))]
 
 
+@kernel("pair_bias_backward", 150)
+def pair_bias_backward(n, draw):
+    _, real, whole = geometry(n, draw)
+    weight1, bias1, weight2, bias2 = pair_layers(draw)
+    return [call(k.pair_bias_backward, draw.real(3, n, n), real, whole, weight1, bias1, weight2,
+                 *(out(*w.shape) for w in (weight1, bias1, weight2, bias2)))]
+
+
 REPEATED = np.array([0, 0, 1], np.uint8)
 
 

@@ -75,28 +75,42 @@ int DX_FN(linear_forward)(int degree, ptrdiff_t rows, ptrdiff_t in, ptrdiff_t ou
 
 typedef struct { ptrdiff_t rows, out, lddy; const float *dy; float *dbias; } bias_job;
 
-/* Blocks begin..end-1 of DX_VL columns: 16 row lanes, each a vector of columns. */
+#define SUM_VECTORS 4 /* vectors of columns summed at once: whole cache lines, next to each other */
+
+/* Columns j.. of vectors vectors (the last may be cut at the end): 16 row lanes, each some vectors of columns. */
+DX_INLINE void bias_columns(const bias_job *a, ptrdiff_t j, const int vectors)
+{
+    dx_vf lane[16][SUM_VECTORS];
+    const ptrdiff_t left = a->out - j, padded = (a->rows + 15) / 16 * 16;
+    for (int l = 0; l < 16; l++)
+        for (int v = 0; v < vectors; v++) lane[l][v] = (dx_vf){0};
+    for (ptrdiff_t r = 0; r < padded; r++) {
+        const float *row = a->dy + r * a->lddy + j;
+        dx_vf *to = lane[r & 15];
+        if (r < a->rows && left >= vectors * DX_VL) {
+            DX_UNROLL(4)
+            for (int v = 0; v < vectors; v++) to[v] = dx_vload(row + v * DX_VL) + to[v];
+        } else { /* a cut vector, or the padding of the last chunk */
+            dx_vf x = {0};
+            for (ptrdiff_t c = 0; r < a->rows && c < left; c++) x[c] = row[c];
+            for (int v = 0; v < vectors; v++) to[v] = x + to[v];
+        }
+    }
+    for (int h = 8; h; h >>= 1)
+        for (int l = 0; l < h; l++)
+            for (int v = 0; v < vectors; v++) lane[l][v] = lane[l][v] + lane[l + h][v];
+    for (ptrdiff_t c = 0; c < vectors * DX_VL && c < left; c++) a->dbias[j + c] = lane[0][c / DX_VL][c % DX_VL];
+}
+
+/* Blocks begin..end-1 of SUM_VECTORS vectors of columns. */
 static void bias_sums(void *context, ptrdiff_t begin, ptrdiff_t end, int worker)
 {
     const bias_job *a = context;
+    const ptrdiff_t width = SUM_VECTORS * DX_VL, stop = end * width < a->out ? end * width : a->out;
+    ptrdiff_t j = begin * width;
     (void)worker;
-    for (ptrdiff_t j = begin * DX_VL; j < a->out && j < end * DX_VL; j += DX_VL) {
-        const ptrdiff_t width = a->out - j < DX_VL ? a->out - j : DX_VL, padded = (a->rows + 15) / 16 * 16;
-        dx_vf lane[16];
-        for (int l = 0; l < 16; l++) lane[l] = (dx_vf){0};
-        for (ptrdiff_t r = 0; r < padded; r++) {
-            dx_vf v = {0};
-            if (r < a->rows) {
-                const float *row = a->dy + r * a->lddy + j;
-                if (width == DX_VL) v = dx_vload(row);
-                else for (ptrdiff_t c = 0; c < width; c++) v[c] = row[c];
-            }
-            lane[r & 15] = v + lane[r & 15];
-        }
-        for (int h = 8; h; h >>= 1)
-            for (int l = 0; l < h; l++) lane[l] = lane[l] + lane[l + h];
-        for (ptrdiff_t c = 0; c < width; c++) a->dbias[j + c] = lane[0][c];
-    }
+    for (; j + width <= stop; j += width) bias_columns(a, j, SUM_VECTORS);
+    for (; j < stop; j += DX_VL) bias_columns(a, j, 1);
 }
 
 int DX_FN(linear_backward)(int degree, ptrdiff_t rows, ptrdiff_t in, ptrdiff_t out, const float *dy, ptrdiff_t lddy,
@@ -106,8 +120,8 @@ int DX_FN(linear_backward)(int degree, ptrdiff_t rows, ptrdiff_t in, ptrdiff_t o
     int status = DX_OK;
     if (dbias) {
         bias_job b = {rows, out, lddy, dy, dbias};
-        const ptrdiff_t count = (out + DX_VL - 1) / DX_VL;
-        dx_rt.parallel(bias_sums, &b, count, dx_grain(count, (double)(rows * DX_VL) / 4, degree), degree);
+        const ptrdiff_t width = SUM_VECTORS * DX_VL, count = (out + width - 1) / width;
+        dx_rt.parallel(bias_sums, &b, count, dx_grain(count, (double)(rows * width) / 4, degree), degree);
     }
     if (dweight)
         status = DX_FN(gemm)(degree, 1, 0, out, in, rows, dy, lddy, x, ldx, NULL, dweight, in, NULL, NULL);

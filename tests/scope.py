@@ -9,6 +9,7 @@ OUTSIDE = {
     "dx_train/command.py": "prints; decides nothing",
     "dx_train/curve.py": "draws",
     "dx_labels/__main__.py": "starts the command",
+    "dx_labels/charts.py": "draws",
     "dx_labels/command.py": "prints; decides nothing",
 }
 

@@ -28,12 +28,14 @@ def test_bits_equal_the_two_kernels_and_the_reference(path, rng, n, units, heads
         assert same_bits(want, ref.pair_bias_forward(real, whole, *w))
 
 
-@pytest.mark.parametrize("n, units, heads", [(0, 4, 2), (1, 1, 1), (5, 16, 2), (17, 32, 4), (33, 13, 2), (61, 8, 3), (300, 32, 4)])
+@pytest.mark.parametrize("n, units, heads", [(0, 4, 2), (1, 1, 1), (5, 16, 2), (17, 32, 4), (33, 13, 2), (61, 8, 3),
+                                             (300, 32, 4)])
 def test_gradients_equal_the_two_kernels_and_the_reference(path, rng, n, units, heads):
     _, real, whole, _ = geometry(*page(rng, n))
     w1, b1, w2, _ = weights(rng, units, heads)
     features, dy = np.empty((20, n, n), np.float32), rng.standard_normal((heads, n, n)).astype(np.float32)
-    want, got = ([np.full(s, np.nan, np.float32) for s in ((units, 20), units, (heads, units), heads)] for _ in range(2))
+    shapes = ((units, 20), units, (heads, units), heads)
+    want, got = ([np.full(s, np.nan, np.float32) for s in shapes] for _ in range(2))
     k.pair_features(real, whole, features)
     k.pair_mlp_backward(dy.reshape(heads, n * n), features.reshape(20, n * n), None, w1, b1, w2, *want)
     for degree in (1, 2, 3):
@@ -82,7 +84,8 @@ def test_errors(rng):
     dy = np.zeros((2, 3, 3), np.float32)
     for call, message in (
             (lambda: k.pair_bias_backward(dy[:1].copy(), real, whole, w1, b1, w2, *g), r"dy has shape \(1, 3, 3\)"),
-            (lambda: k.pair_bias_backward(dy, real, whole, w1[:, 1:].copy(), b1, w2, *g), r"weight1 has shape \(4, 19\)"),
+            (lambda: k.pair_bias_backward(dy, real, whole, w1[:, 1:].copy(), b1, w2, *g),
+             r"weight1 has shape \(4, 19\)"),
             (lambda: k.pair_bias_backward(dy, real, whole, w1, b1, w2, g[2], *g[1:]), r"dweight1 has shape \(2, 4\)"),
             (lambda: k.pair_bias_backward(dy, real, whole, w1[:0], b1, w2, *g), "the layers have 0 units")):
         with pytest.raises(ValueError, match=message):

@@ -183,7 +183,7 @@ def finish(project, answer, model, documents, labels, parts, schema, settings):
             worst.append((-len(wrong), page.id, page, result, rows))
 
     rows = evaluate(model, held, labels, schema.names, each)
-    pages = sum(len(d.pages) for d in held)
+    pages = sum(len(d.pages) for d in held)  # exact: whole numbers
     answer["scores"] = score(rows, schema.names).to_json()
     answer["thresholds"] = {t.field: t.to_json() for t in thresholds(rows, schema, settings, pages)}
     answer["reliability"] = {name: reliability(rows, name) for name in schema.names}
@@ -215,7 +215,7 @@ def score_project(project, model=None, *, tell=print):
     by_id = {d.id: d for d in documents}
     held = [by_id[name] for name in splits["held_out"] if name in by_id]
     rows = evaluate(model, held, labels, schema.names)
-    pages = sum(len(d.pages) for d in held)
+    pages = sum(len(d.pages) for d in held)  # exact: whole numbers
     return {"model": {"sha256": model_digest(path)}, "problems": problems, "pages": pages,
             "scores": score(rows, schema.names).to_json(),
             "thresholds": {t.field: t.to_json() for t in thresholds(rows, schema, settings, pages)}}
@@ -258,8 +258,9 @@ def compare(start, model, held, labels, schema):
 
 def data_counts(documents, labels, parts):
     labelled = {label.document for label in labels}
-    return {"documents": len(documents), "pages": sum(len(d.pages) for d in documents),
-            "words": sum(len(p.words) for d in documents for p in d.pages), "labelled": len(labelled),
+    pages = sum(len(d.pages) for d in documents)  # exact: whole numbers
+    words = sum(len(p.words) for d in documents for p in d.pages)  # exact: whole numbers
+    return {"documents": len(documents), "pages": pages, "words": words, "labelled": len(labelled),
             "excluded": len(labelled) - len(usable_documents(labels)),
             **{name: len(part) for name, part in zip(("training", "development", "held_out"), parts)}}
 
@@ -293,7 +294,8 @@ def reliability(rows, name, bins=10):
             total = 0.0
             for confidence, _ in own:
                 total += confidence
-            out.append([k / bins, (k + 1) / bins, len(own), total / len(own), sum(r for _, r in own) / len(own)])
+            right = sum(bool(r) for _, r in own)  # exact: whole numbers
+            out.append([k / bins, (k + 1) / bins, len(own), total / len(own), right / len(own)])
     return out
 
 

@@ -75,24 +75,25 @@ def page_variants(page, encoded, labels, schema, encoding, seed):
 def redate(page, labels, schema, draws):
     """(Page, labels) with every place of every date rewritten in one form drawn for it, each value as a day of its own;
     None where there is no date, or where a word holds two of them."""
-    found = [label for label in labels if label.state == "value" and schema.field(label.field).type == "date"]
+    found = [(number, label) for number, label in enumerate(labels)
+             if label.state == "value" and schema.field(label.field).type == "date"]
     if not found:
         return None
     form = DATE_FORMS[draws.below(len(DATE_FORMS))]
     capitals = draws.share() >= LOWER_SHARE
     edits, values = [], {}
-    for label in found:
+    for number, label in found:
         text = draw_date(label.value, schema.field(label.field), form, capitals, draws)
-        values[id(label)] = text
+        values[number] = text
         edits += [(run, text) for run in label.runs]
     moved = rewrite(page, edits)
     if moved is None:
         return None
     new, place = moved
     out = []
-    for label in labels:
-        if id(label) in values:
-            out.append(replace(label, value=values[id(label)], runs=tuple(place[run] for run in label.runs)))
+    for number, label in enumerate(labels):
+        if number in values:
+            out.append(replace(label, value=values[number], runs=tuple(place[run] for run in label.runs)))
             continue
         runs = tuple(moved_spans(run, place) for run in label.runs)
         if None in runs:
@@ -209,7 +210,8 @@ def drop_lines(page, encoded, labels, draws):
     p = LEAST_DROPPED + (MOST_DROPPED - LEAST_DROPPED) * draws.share()
     drops = {row: draws.share() < p and row not in kept for row in sorted(rows)}
     left = [number for number in range(len(page.words)) if not drops[line[number]]]
-    if len(left) == len(page.words) or sum(n for row, n in rows.items() if not drops[row]) < LEAST_ROWS:
+    kept_rows = sum(n for row, n in rows.items() if not drops[row])  # exact: whole numbers
+    if len(left) == len(page.words) or kept_rows < LEAST_ROWS:
         return None
     place = {old: new for new, old in enumerate(left)}
     out = [replace(label, runs=tuple(tuple((place[w], a, b) for w, a, b in run) for run in label.runs))

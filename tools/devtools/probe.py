@@ -62,6 +62,13 @@ def class_fact(kind):
     return {"class": [b.__name__ for b in kind.__bases__], "members": members, "signature": signature("__init__", kind)}
 
 
+def shown(value):
+    """repr, but the same in every process and folder: modules by name, sets in order."""
+    if isinstance(value, tuple) and any(inspect.ismodule(v) for v in value):
+        return repr(tuple(v.__name__ if inspect.ismodule(v) else v for v in value))
+    return f"frozenset({sorted(value)!r})" if isinstance(value, frozenset) else repr(value)
+
+
 def fact(module, name, value):
     """What is pinned about one public name; None for another project's name that the module merely uses."""
     home = getattr(value, "__module__", None)
@@ -78,7 +85,7 @@ def fact(module, name, value):
     if isinstance(value, float):
         return {"value": float(value).hex()}
     if isinstance(value, str | int | bool | tuple | frozenset | None):
-        return {"value": repr(value)}
+        return {"value": shown(value)}
     return {"type": type(value).__name__}
 
 

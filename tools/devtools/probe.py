@@ -66,7 +66,7 @@ def shown(value):
     """repr, but the same in every process and folder: modules by name, sets in order."""
     if isinstance(value, tuple) and any(inspect.ismodule(v) for v in value):
         return repr(tuple(v.__name__ if inspect.ismodule(v) else v for v in value))
-    return f"frozenset({sorted(value)!r})" if isinstance(value, frozenset) else repr(value)
+    return f"frozenset({sorted(value, key=repr)!r})" if isinstance(value, frozenset) else repr(value)
 
 
 def fact(module, name, value):

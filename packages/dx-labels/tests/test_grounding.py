@@ -175,6 +175,28 @@ def test_a_page_of_5000_words_and_a_page_of_one():
     assert found(rows_of("alone"), TEXT, "ALONE")[0] == "normalised"
 
 
+def test_likely_beginnings_lose_no_similar_run(rng):
+    for _ in range(150):
+        wanted = "".join(rng.choice(list("ABCD"), rng.integers(6, 40)))
+        near = list(wanted)
+        for _ in range(int(rng.integers(0, 6))):
+            near[int(rng.integers(0, len(near)))] = str(rng.choice(list("ABCD")))
+        noise = ["".join(rng.choice(list("ABCD"), rng.integers(0, 9))) for _ in range(12)]
+        cut = sorted(rng.integers(0, len(near), 2).tolist())
+        parts = ["".join(near[:cut[0]]), "".join(near[cut[0]:cut[1]]), "".join(near[cut[1]:])]
+        keys = [*noise[:6], *parts, *noise[6:]]
+        best = None
+        for first in range(len(keys)):  # every run, by the plain distance
+            for last in range(first, len(keys)):
+                joined = "".join(keys[first:last + 1])
+                longer = max(len(joined), len(wanted))
+                d = plain_distance(wanted, joined) if 100 * len(joined) <= 130 * len(wanted) else longer
+                if keys[first] and keys[last] and 100 * d <= 15 * longer and (
+                        best is None or d * best[1] < best[0] * longer):
+                    best = d, longer, (first, last)
+        assert most_similar(keys, wanted) == ((best[2], best[0]) if best else (None, None))
+
+
 def test_values_in_another_script():
     rows = rows_of("東京都 千代田区 合計 １２００ 円", "Москва 12")
     assert found(rows, TEXT, "東京都千代田区") == ("normalised", ["東京都 千代田区"])

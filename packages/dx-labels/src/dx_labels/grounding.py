@@ -5,11 +5,11 @@ of the model's rows. Places are told as spans: (word, first character, end) of t
 """
 from dataclasses import dataclass
 
-from .amounts import read_amount, reduced
+from .amounts import SLIPS, read_amount, reduced
 from .dates import settled_order
 from .month_names import MONTHS, without_accents
 from .similar import most_similar
-from .texts import key
+from .texts import key, plain
 from .values import EXACT, SPELLED, compare, prepare
 
 OUTCOMES = ("exact", "normalised", "similar", "scattered", "computed", "absent", "none")
@@ -24,6 +24,7 @@ class Rows:
     texts : list of str, source text of each row
     keys : list of str, letters and digits of each
     glue : list of bool, the row goes on the word of the row before it
+    figures : list of str, the digits of each text, OCR slips (O 0, l 1, S 5, …) taken as digits
     order : "dmy", "mdy" or None, what the page's dates settle
     """
 
@@ -34,6 +35,7 @@ class Rows:
         self.keys = [key(t) for t in self.texts]
         self.glue = [a > 0 and i > 0 and self.word[i - 1] == w and self.end[i - 1] == a
                      for i, (w, a) in enumerate(zip(self.word, self.start))]
+        self.figures = ["".join(c for c in plain(t).translate(SLIPS) if "0" <= c <= "9") for t in self.texts]
         self.visual = encoded.row.tolist()
         self.order = settled_order(self.texts)
 
@@ -161,18 +163,30 @@ def _read(rows, value):
     """Runs that say the same number or day."""
     date, found = value.kind == "date", []
     longest = LONGEST_DATE if date else LONGEST_AMOUNT
+    wanted = _figures_wanted(value)
     for first, own in enumerate(rows.keys):
-        if not _may_begin(own, date, rows.texts[first]):
+        if not wanted or not _may_begin(own, date, rows.texts[first]):
             continue
+        figures = ""
         for last in range(first, min(first + longest, len(rows))):
             if rows.visual[last] != rows.visual[first] and not date:
                 break
+            figures += rows.figures[last]
             if not rows.keys[last] and rows.texts[last] not in ("-", ")", "("):
+                continue
+            if not any(all(part in figures for part in parts) for parts in wanted):
                 continue
             match = compare(value, rows.text(first, last), rows.order)
             if match:
                 found.append((match.rank, last - first, first, last, match.how))
     return found
+
+
+def _figures_wanted(value):
+    """For each reading the figures that a run must hold to say it, OCR slips counted as figures; tuple of tuples."""
+    if value.kind == "date":
+        return tuple((str(d.day), "" if d.year is None else f"{d.year % 100:02d}") for d in value.readings)
+    return tuple((str(abs(number)).rstrip("0"),) for number, _ in value.readings)
 
 
 def _may_begin(own, date, text):

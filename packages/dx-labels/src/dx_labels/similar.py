@@ -56,15 +56,29 @@ def most_similar(keys, wanted):
         return None, None
     longest = size * 100 // (100 - MOST_DIFFERENT)
     best = None  # (distance, longer length, run)
-    for first, own in enumerate(keys):
-        if not own:
-            continue
+    for first in _likely(keys, wanted, longest):
         for last, (distance, length) in enumerate(distances(wanted, _growing(keys, first, longest)), first):
             longer = max(length, size)
             if keys[last] and 100 * distance <= MOST_DIFFERENT * longer and (
                     best is None or distance * best[1] < best[0] * longer):
                 best = (distance, longer, (first, last))
     return (best[2], best[0]) if best else (None, None)
+
+
+def _likely(keys, wanted, longest):
+    """Rows at which a similar run may begin. Texts of distance d share at least max(lengths) - 1 - 2 d pairs of
+    neighbouring characters, so that many of the next `longest` characters' pairs must be pairs of the value."""
+    text, pairs = "".join(keys), {wanted[i:i + 2]: True for i in range(len(wanted) - 1)}
+    seen = [0]
+    for i in range(len(text) - 1):
+        seen.append(seen[-1] + (text[i:i + 2] in pairs))
+    least, begin = (100 - 2 * MOST_DIFFERENT) * len(wanted) - 100, 0
+    for first, own in enumerate(keys):
+        if own:
+            end = min(begin + longest - 1, len(seen) - 1)
+            if 100 * (seen[max(end, begin)] - seen[begin]) >= least:
+                yield first
+        begin = min(begin + len(own), len(seen) - 1)
 
 
 def _growing(keys, first, longest):

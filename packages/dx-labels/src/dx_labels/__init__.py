@@ -36,5 +36,7 @@ from .splits import order_key as order_key
 from .values import compare as compare
 from .values import prepare as prepare
 from .values import normal_form as normal_form
+from .below import substream as substream
+from .below import uniform64 as uniform64
 
 __version__ = "0.1.0"

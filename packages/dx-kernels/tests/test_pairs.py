@@ -94,3 +94,9 @@ def test_wrong_arguments_are_named(rng):
         geometry(box, *np.zeros((3, 1), np.int32))
     with pytest.raises(ValueError, match="size = 0"):
         k.positions(np.zeros((1, 4)), np.empty((4, 1), np.int32), size=0)
+
+
+def test_first_row_beyond_every_integer_sum():
+    real, whole, out = np.zeros((6, 4)), np.zeros((3, 4), np.int32), np.empty((20, 2, 4), np.float32)
+    with pytest.raises(ValueError, match="i0 = 9223372036854775807 with 2 rows"):
+        k.pair_features(real, whole, out, i0=2**63 - 1)

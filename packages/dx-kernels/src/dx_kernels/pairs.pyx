@@ -119,7 +119,7 @@ def pair_features(const double[:, ::1] real not None, const int[:, ::1] whole no
     if out.shape[0] != DX_PAIR_FEATURE_COUNT or out.shape[2] != n:
         raise ValueError(f"out has shape ({out.shape[0]}, {rows}, {out.shape[2]}): expected "
                          f"({DX_PAIR_FEATURE_COUNT}, rows, {n})")
-    if i0 < 0 or i0 + rows > n:
+    if not 0 <= i0 <= n - rows:  # i0 + rows could overflow
         raise ValueError(f"i0 = {i0} with {rows} rows: expected rows within 0 to {n - 1}")
     cdef float *po = out3(out)
     if n and rows:

@@ -2,6 +2,8 @@
 from dx_kernels._core cimport (degree_current, fp_enter, fp_leave, in2, in3, out2, out3, raise_status, shape2, shape3,
                                table)
 
+from libc.string cimport memset
+
 cdef extern from "table.h" nogil:
     ctypedef struct attention_table "dx_kernels_table":
         int (*attention_forward)(int degree, const dx_attention *a) noexcept nogil
@@ -117,7 +119,7 @@ def attention_forward(const float[:, ::1] qkv not None, float[:, ::1] out not No
     Source    seed formulas; bit-equal to dx_kernels.ref.attention.attention_forward
     """
     cdef dx_attention a
-    a = {}
+    memset(&a, 0, sizeof(a))  # not a = {}, which sets nothing
     set_qkv(&a, qkv, heads)
     forward(&a, out, bias, mask, causal, probs)
 
@@ -138,7 +140,7 @@ def attention_backward(const float[:, ::1] dout not None, const float[:, ::1] qk
     Source    seed formulas; bit-equal to dx_kernels.ref.attention.attention_backward
     """
     cdef dx_attention a
-    a = {}
+    memset(&a, 0, sizeof(a))  # not a = {}, which sets nothing
     set_qkv(&a, qkv, heads)
     shape2("dout", dout, a.nq, heads * a.d)
     shape3("probs", probs, heads, a.nq, a.nk)
@@ -167,7 +169,7 @@ def cross_attention_forward(const float[:, ::1] q not None, const float[:, ::1] 
     Source    seed formulas; bit-equal to dx_kernels.ref.attention.attention_forward
     """
     cdef dx_attention a
-    a = {}
+    memset(&a, 0, sizeof(a))  # not a = {}, which sets nothing
     set_q_k_v(&a, q, k, v, heads)
     forward(&a, out, bias, mask, False, probs)
 
@@ -187,7 +189,7 @@ def cross_attention_backward(const float[:, ::1] dout not None, const float[:, :
     Source    seed formulas; bit-equal to dx_kernels.ref.attention.attention_backward
     """
     cdef dx_attention a
-    a = {}
+    memset(&a, 0, sizeof(a))  # not a = {}, which sets nothing
     set_q_k_v(&a, q, k, v, heads)
     shape2("dout", dout, a.nq, heads * a.d)
     shape3("probs", probs, heads, a.nq, a.nk)

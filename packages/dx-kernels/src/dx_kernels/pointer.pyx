@@ -3,6 +3,8 @@ from dx_kernels._core cimport (degree_current, fp_enter, fp_leave, in2, in3, out
                                table)
 from dx_kernels.attention cimport dx_attention, set_admitted, set_heads
 
+from libc.string cimport memset
+
 cdef extern from "table.h" nogil:
     ctypedef struct pointer_table "dx_kernels_table":
         int (*pointer_forward)(int degree, const dx_attention *a) noexcept nogil
@@ -39,7 +41,7 @@ def pointer_forward(const float[:, ::1] q not None, const float[:, ::1] k not No
     cdef dx_attention a
     cdef unsigned long long saved
     cdef int status
-    a = {}
+    memset(&a, 0, sizeof(a))  # not a = {}, which sets nothing
     set_q_k(&a, q, k, parts)
     shape3("scores", scores, parts, a.nq, a.nk)
     shape3("bias", bias, parts, a.nq, a.nk)
@@ -73,7 +75,7 @@ def pointer_backward(const float[:, :, ::1] dscores not None, const float[:, ::1
     cdef dx_attention a
     cdef unsigned long long saved
     cdef int status
-    a = {}
+    memset(&a, 0, sizeof(a))  # not a = {}, which sets nothing
     set_q_k(&a, q, k, parts)
     shape3("dscores", dscores, parts, a.nq, a.nk)
     shape2("dq", dq, a.nq, parts * a.d)

@@ -21,6 +21,8 @@
 #include "pairs.h"
 #include "pair_bias.h"
 #include "pair_mlp.h"
+#include "patch.h"
+#include "bfloat16.h"
 #include "posteriors.h"
 #include "reading.h"
 #include "run_loss.h"
@@ -44,6 +46,8 @@
     DX_PAIR_FEATURES(F) \
     DX_PAIR_BIAS(F) \
     DX_PAIR_MLP(F) \
+    DX_PATCH_EMBED(F) \
+    DX_BFLOAT16(F) \
     DX_POSTERIORS(F) \
     DX_READING_ORDER(F) \
     DX_RUN_LOSS(F) \

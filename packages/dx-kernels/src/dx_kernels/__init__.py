@@ -38,6 +38,9 @@ from .below import substream as substream
 from .below import ulp_distance as ulp_distance
 from .below import uniform32 as uniform32
 from .below import uniform64 as uniform64
+from .bfloat16 import linear_weight_gradient_bfloat16 as linear_weight_gradient_bfloat16
+from .bfloat16 import patch_weight_gradient_bfloat16 as patch_weight_gradient_bfloat16
+from .bfloat16 import round_bfloat16 as round_bfloat16
 from .char_conv import char_conv_backward as char_conv_backward
 from .char_conv import char_conv_forward as char_conv_forward
 from .char_conv import char_conv_weight_from_container as char_conv_weight_from_container
@@ -79,6 +82,9 @@ from .pairs import PAIR_WHOLES as PAIR_WHOLES
 from .pairs import page_geometry as page_geometry
 from .pairs import pair_features as pair_features
 from .pairs import positions as positions
+from .patch import patch_embed_backward as patch_embed_backward
+from .patch import patch_embed_forward as patch_embed_forward
+from .patch import patch_rows as patch_rows
 from .pointer import pointer_backward as pointer_backward
 from .pointer import pointer_forward as pointer_forward
 from .posteriors import page_model as page_model

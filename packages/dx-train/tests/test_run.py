@@ -281,8 +281,8 @@ def test_memory_is_stated():
             gradients = run.gradients
             one = gradients.total.flat.nbytes
             sets = 2 * degree
-            assert len(gradients._spaces) == degree
+            assert len(gradients._sum.spaces) == degree
             sizes.append(gradients.nbytes - sets * one)
             run.advance()
-            assert len(gradients._free) == sets - 1
+            assert len(gradients._sum.free) == sets - 1
     assert 0 < sizes[0] <= sizes[1]

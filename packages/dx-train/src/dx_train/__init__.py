@@ -63,6 +63,11 @@ from .checkpoint import fingerprint as fingerprint
 from .checkpoint import read_checkpoint as read_checkpoint
 from .continuing import continue_parameters as continue_parameters
 from .continuing import only_annotated as only_annotated
+from .coupled import CoupledGradients as CoupledGradients
+from .coupled import CoupledLoss as CoupledLoss
+from .coupled import Coupling as Coupling
+from .coupled import DocExtractPasses as DocExtractPasses
+from .coupled import Passes as Passes
 from .curve import loss_curve as loss_curve
 from .development import FieldF1 as FieldF1
 from .dropout import dropout_mask as dropout_mask
@@ -72,8 +77,10 @@ from .examples import examples_digest as examples_digest
 from .finetune import FineTune as FineTune
 from .finetune import Interrupted as Interrupted
 from .gradients import BatchGradients as BatchGradients
+from .gradients import BatchResult as BatchResult
 from .optimizer import AdamW as AdamW
 from .optimizer import MovingAverage as MovingAverage
+from .ordered import OrderedSum as OrderedSum
 from .prepared import PreparedError as PreparedError
 from .prepared import page_examples as page_examples
 from .prepared import prepared_examples as prepared_examples

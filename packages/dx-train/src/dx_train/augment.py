@@ -8,7 +8,6 @@ import dataclasses
 import numpy as np
 
 from .below import distinct_rows, normal32, positions, substream, uniform64
-from .examples import Example
 
 SCALE, SHIFT, JITTER = 0.1, 0.05, 0.005  # of the page's content extent, at strength 1
 DIGITS_SHARE, NOISE_SHARE, MASK_SHARE = 0.3, 0.02, 0.02
@@ -35,7 +34,7 @@ class Draws:
         return out
 
 
-def choose_variant(example: Example, seed: int, epoch: int, share: float) -> Example:
+def choose_variant(example, seed: int, epoch: int, share: float):
     """The example, or with probability `share` one of its variants, each equally often."""
     if not example.variants or share == 0:
         return example
@@ -46,7 +45,7 @@ def choose_variant(example: Example, seed: int, epoch: int, share: float) -> Exa
     return dataclasses.replace(example, page=page, targets=targets)
 
 
-def augment(example: Example, seed: int, epoch: int, strength: float, position_buckets: int) -> Example:
+def augment(example, seed: int, epoch: int, strength: float, position_buckets: int):
     """The example with its page moved and its characters disturbed; `strength` (0 to 1) scales sizes and shares.
 
     Boxes (position tables only): each axis scaled by 1 + 0.1 u and shifted by 0.05 u, u uniform in [-1, 1), and every

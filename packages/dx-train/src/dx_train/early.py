@@ -1,22 +1,22 @@
 """Early stopping on the development part, with the best weights kept."""
 import math
 
-from .below import DocExtract, Parameters
+from .below import Parameters
 from .examples import TrainingError
 
 
 class EarlyStop:
     """Evaluates with a callback and remembers the best weights.
 
-    development : callable that takes a DocExtract and returns a score, higher is better; None: there is no evaluation
-    interval : steps between evaluations; the last step is evaluated too
+    development : callable that takes a model and returns a score, higher is better; None: there is no evaluation
+    make : makes the model from its parameters · interval : steps between evaluations; the last step is evaluated too
     patience : evaluations in a row without a better score that end the run; 0: none does
 
     The first of equal scores is kept.
     """
 
-    def __init__(self, development, interval: int, patience: int):
-        self._development, self.interval, self.patience = development, interval, patience
+    def __init__(self, development, make, interval: int, patience: int):
+        self._development, self._make, self.interval, self.patience = development, make, interval, patience
         self.scores: list[tuple[int, float]] = []
         self.best: Parameters | None = None
         self.best_step: int | None = None
@@ -36,7 +36,7 @@ class EarlyStop:
 
     def evaluate(self, step: int, parameters: Parameters) -> float:
         """Score of the weights; they are copied when they are the best so far."""
-        score = float(self._development(DocExtract(parameters)))
+        score = float(self._development(self._make(parameters)))
         if not math.isfinite(score):
             raise TrainingError(f"the development score after step {step} is {score}: expected a finite number")
         self.scores.append((step, score))

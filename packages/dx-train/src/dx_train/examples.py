@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .augment import augment, choose_variant
 from .below import Targets
 
 PAGE_ARRAYS = ("characters", "table_ids", "features", "relative", "real", "whole")
@@ -17,6 +18,9 @@ class TrainingError(RuntimeError):
 @dataclass(frozen=True)
 class Example:
     """One window with its targets.
+
+    What a run asks of an example, whatever the model: `id`, `check(config)`, `at(epoch, settings, config)`, `rows`,
+    `arrays()`.
 
     id : names it in messages and keys its randomness; unique in a run
     page : EncodedPage · targets : Targets
@@ -33,6 +37,23 @@ class Example:
         """ValueError: a target that does not fit the page or the model, a page too long for it."""
         for page, targets in ((self.page, self.targets), *self.variants):
             _check(self.id, page, targets, config)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the model that it takes."""
+        return len(self.page.features)
+
+    def at(self, epoch: int, settings, config) -> "Example":
+        """The example as it is trained on in an epoch: its variant, augmented; a function of (seed, epoch, id)."""
+        example = choose_variant(self, settings.seed, epoch, settings.variant_share)
+        return augment(example, settings.seed, epoch, settings.augment, config.position_buckets)
+
+    def arrays(self):
+        """Yields (name, array) of everything that training reads."""
+        for page, targets in ((self.page, self.targets), *self.variants):
+            for part, names in ((page, PAGE_ARRAYS), (targets, TARGET_ARRAYS)):
+                yield from ((name, getattr(part, name)) for name in names if getattr(part, name, None) is not None)
+            yield "doc", np.array(targets.doc, np.int64)
 
 
 def _check(name, page, targets, config):
@@ -57,23 +78,13 @@ def _check(name, page, targets, config):
 
 
 def examples_digest(examples) -> str:
-    """SHA-256 (hex) over ids, pages and targets of the examples and their variants, in order: every array that training
-    reads, with its type and shape."""
+    """SHA-256 (hex) over the examples in order: ids and every array that training reads, with its type and shape."""
     h = hashlib.sha256()
-
-    def add(key, array):
-        array = np.ascontiguousarray(array)
-        h.update(f"{key} {array.dtype.newbyteorder('<').str} {'x'.join(map(str, array.shape))}\n".encode())
-        h.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
-
     for example in examples:
-        h.update(f"example {len(example.variants)} {example.id}\n".encode())
-        for page, targets in ((example.page, example.targets), *example.variants):
-            for key in PAGE_ARRAYS:
-                if hasattr(page, key):
-                    add(key, getattr(page, key))
-            for key in TARGET_ARRAYS:
-                if getattr(targets, key) is not None:
-                    add(key, getattr(targets, key))
-            add("doc", np.array(targets.doc, np.int64))
+        h.update(f"example {len(getattr(example, 'variants', ()))} {example.id}\n".encode())
+        for name, array in example.arrays():
+            array = np.ascontiguousarray(array)
+            kind = array.dtype.newbyteorder("<")
+            h.update(f"{name} {kind.str} {'x'.join(map(str, array.shape))}\n".encode())
+            h.update(array.astype(kind, copy=False).tobytes())
     return h.hexdigest()

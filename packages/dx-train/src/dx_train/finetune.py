@@ -5,8 +5,9 @@ import sys
 import threading
 from pathlib import Path
 
-from .below import DocExtract, Losses
+from .below import Losses
 from .checkpoint import CheckpointError
+from .coupled import Coupling
 from .run import Run, TrainResult
 from .runlog import locked
 from .settings import TrainSettings
@@ -18,7 +19,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class FineTune:
-    """Fine-tunes docextract models under fixed settings.
+    """Fine-tunes models under fixed settings.
 
     Parameters
     ----------
@@ -26,14 +27,19 @@ class FineTune:
     scales : tensor name → learning-rate scale, an explicit allowlist of what is trained; None: the seed's rules
         (docs/training.md "What is trained")
     frozen_rows : tensor name → rows that stay as they are
+    coupling : Coupling, a loss over the whole batch in place of the settings' loss terms; it needs scales. With it any
+        model can be trained: made from parameters (`type(model)(parameters)`) with a config that has `to_json()`,
+        `specs`, `copy()`, `digest()`; with `repack()`, `save_pretrained(folder)`; on examples as `Example` says.
     """
 
-    def __init__(self, settings: TrainSettings, *, scales=None, frozen_rows=None):
-        self.settings = settings
+    def __init__(self, settings: TrainSettings, *, scales=None, frozen_rows=None, coupling: Coupling | None = None):
+        if coupling is not None and scales is None:
+            raise ValueError("coupling needs scales: a coupled loss does not say which tensors it reaches")
+        self.settings, self.coupling = settings, coupling
         self.scales, self.frozen_rows = scales, frozen_rows
 
     @contextlib.contextmanager
-    def start(self, model: DocExtract, examples, *, development=None, digests=None, folder=None, tell=None):
+    def start(self, model, examples, *, development=None, digests=None, folder=None, tell=None):
         """A Run to iterate over, as a context manager; arguments as `run`.
 
             with FineTune(settings).start(model, examples, folder="out") as run:
@@ -41,8 +47,10 @@ class FineTune:
                     ...
                 result = run.finish()
         """
-        active = self.settings.active_losses()
-        losses = Losses(model.config, active, self.settings.field_weight)
+        losses = self.coupling
+        if losses is None:
+            active = self.settings.active_losses()
+            losses = Losses(model.config, active, self.settings.field_weight)
         if self.scales is None:
             trainable = trainable_set(model.parameters, active, self.settings.backbone_scale, self.frozen_rows)
         else:
@@ -59,15 +67,15 @@ class FineTune:
             stack.callback(run.close)
             yield run
 
-    def run(self, model: DocExtract, examples, *, development=None, digests=None, folder=None, progress=None,
+    def run(self, model, examples, *, development=None, digests=None, folder=None, progress=None,
             tell=None) -> TrainResult:
         """Trains to the end and gives the result; the model passed stays as it is.
 
         Parameters
         ----------
-        model : DocExtract to start from
+        model : to start from, a DocExtract or what `coupling` says
         examples : Examples with distinct ids, in an order that is the same every time
-        development : callable taking a DocExtract and giving a score (higher is better); early stopping, best weights
+        development : callable taking a model and giving a score (higher is better); early stopping, best weights
         digests : name → digest of what else the run depends on (label files, the development part); a checkpoint is
             continued under the same ones only
         folder : where checkpoints, log and model go; a run found there is continued; None: nothing is written

@@ -1,55 +1,50 @@
-"""Gradients of a batch: examples in parallel, each into its own set, added in example order."""
+"""Gradients of a batch whose loss is a sum over examples: each into its own set, added in example order."""
 import math
-from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
-from .below import (DocExtract, Gradients, Losses, LossPart, Workspace, degree, get_degree, get_path, ieee_mode,
-                    kernel_path)
-from .examples import Example, TrainingError
+from .below import DocExtract, Gradients, Losses, LossPart, Workspace
+from .examples import TrainingError
+from .ordered import OrderedSum
 
 
 @dataclass
 class BatchResult:
-    """Loss parts of each example, in order, and how many words the batch held."""
+    """parts : loss parts of each example, in order; one entry for the whole batch where the loss couples examples ·
+    words : rows of the batch · loss : mean loss · terms : mean of each term"""
 
     parts: list[dict[str, LossPart]]
     words: int
+    loss: float
+    terms: dict[str, float]
 
 
 class BatchGradients:
-    """Computes the summed gradient of a batch.
+    """Computes the summed gradient of a batch of docextract examples, each with losses of its own (OrderedSum says how
+    the sum is made and what memory it takes).
 
-    The sum is over examples in example order with plain additions, starting as a copy of the first set (numerics.md
-    rule on sums over examples); examples run on `degree` threads, each with serial kernels, so no reduction crosses a
-    thread and the degree never shows in a bit.
-
-    Memory (`nbytes`), kept between batches: a workspace for each thread and, at degree N, 2 N gradient sets, the sum
-    among them: into half of them threads write, the others wait for their turn in the sum.
+    model, losses : what is computed · backbone : whether gradients go beyond the heads
     """
 
     def __init__(self, model: DocExtract, losses: Losses, backbone: bool = True):
         self.model, self.losses, self.backbone = model, losses, backbone
-        self.total = Gradients(model.config)
-        self._free: list[Gradients] = []
-        self._spaces: list[Workspace] = []
-        self._pool: ThreadPoolExecutor | None = None
-        self._threads = 0
+        self._sum = OrderedSum(lambda: Gradients(model.config), Workspace)
+
+    @property
+    def total(self) -> Gradients:
+        """The last batch's gradient."""
+        return self._sum.total
 
     @property
     def nbytes(self) -> int:
-        sets = self.total.flat.nbytes * (1 + len(self._free))
-        return sets + sum(space.nbytes for space in self._spaces)  # exact: whole numbers
+        return self._sum.nbytes
 
     def close(self) -> None:
         """Ends the threads."""
-        if self._pool is not None:
-            self._pool.shutdown()
-            self._pool, self._threads = None, 0
+        self._sum.close()
 
-    def one(self, example: Example, gradients: Gradients, space: Workspace, factor: float) -> dict[str, LossPart]:
+    def one(self, example, gradients: Gradients, space: Workspace, factor: float) -> dict[str, LossPart]:
         """Loss parts and gradient set of one example, scaled by factor."""
         saved = self.model.forward_saved(example.page, space, self.losses.heads)
         parts, douts = self.losses.run(saved.outputs, example.targets, factor, space)
@@ -59,77 +54,40 @@ class BatchGradients:
         self.model.backward(saved, douts, gradients, backbone=self.backbone)
         return parts
 
-    def run(self, examples: list[Example], prepare=None) -> BatchResult:
-        """The batch's gradient in `self.total`, each example scaled by 1 / number of examples.
+    def run(self, examples: list, prepare=None) -> BatchResult:
+        """The batch's gradient in `total`, each example scaled by 1 / number of examples.
 
         prepare: what is done to each item first, on its thread (augmentation), a function of the item alone; None: the
         items are examples.
         Raises TrainingError naming the example whose loss is not finite."""
-        threads = min(get_degree(), len(examples))
-        while len(self._spaces) < threads:
-            self._spaces.append(Workspace())
-        while len(self._free) < 2 * threads - 1:
-            self._free.append(Gradients(self.model.config))
-        with np.errstate(all="ignore"):  # what is not finite is looked for, and named, after the sum
-            results = self._serial(examples, prepare) if threads == 1 else self._parallel(examples, prepare, threads)
-        return BatchResult([parts for parts, _ in results], sum(words for _, words in results))  # exact: whole numbers
+        factor = 1.0 / len(examples)
 
-    def _work(self, item, prepare, gradients, space, factor):
-        example = item if prepare is None else prepare(item)
-        return self.one(example, gradients, space, factor), len(example.page.features)
+        def work(item, space, gradients):
+            example = item if prepare is None else prepare(item)
+            return self.one(example, gradients, space, factor), example.rows
 
-    def _serial(self, examples, prepare):
-        results = []
-        for item in examples:
-            gradients = self._free[0] if results else self.total  # the sum starts as the first example's set
-            results.append(self._work(item, prepare, gradients, self._spaces[0], 1.0 / len(examples)))
-            if gradients is not self.total:
-                self.total.add(gradients)
-        return results
+        results = self._sum.add_up(examples, work)
+        parts = [parts for parts, _ in results]
+        return BatchResult(parts, sum(rows for _, rows in results), *self._means(parts))  # exact: whole numbers
 
-    def _parallel(self, examples, prepare, threads):
-        if self._threads != threads:
-            self.close()
-            self._pool, self._threads = ThreadPoolExecutor(threads, "dx-train"), threads
-        path, factor = get_path(), 1.0 / len(examples)
-        sets, spaces = deque([self.total, *self._free]), deque(self._spaces)
+    def _means(self, parts) -> tuple[float, dict[str, float]]:
+        """(mean loss, mean of each term), in binary64, in example order."""
+        loss, terms = 0.0, dict.fromkeys(self.losses.weights, 0.0)
+        for example in parts:
+            loss += self.losses.total(example)
+            for name, part in example.items():
+                terms[name] += part.value
+        return loss / len(parts), {name: value / len(parts) for name, value in terms.items()}
 
-        def work(item, gradients):
-            space = spaces.popleft()  # at most `threads` run at once, so one is always there
-            try:
-                with degree(1), kernel_path(path), ieee_mode(), np.errstate(all="ignore"):  # all belong to a thread
-                    return self._work(item, prepare, gradients, space, factor)
-            finally:
-                spaces.append(space)
-
-        results, waiting, todo = [], deque(), deque(examples)
-        try:
-            while todo or waiting:
-                while todo and sets:
-                    gradients = sets.popleft()
-                    waiting.append((self._pool.submit(work, todo.popleft(), gradients), gradients))
-                future, gradients = waiting[0]
-                results.append(future.result())
-                waiting.popleft()
-                if gradients is not self.total:  # the first example's set, which the sum starts as
-                    self.total.add(gradients)
-                    sets.append(gradients)
-        finally:  # after an error or Ctrl-C no thread may go on writing into sets that the next batch will use
-            for future, _ in waiting:
-                future.cancel()
-            for future, _ in waiting:
-                if not future.cancelled():
-                    future.exception()
-        return results
-
-    def find_fault(self, examples: list[Example], names, prepare=None) -> tuple[str, str] | None:
+    def find_fault(self, examples: list, names, prepare=None) -> tuple[str, str] | None:
         """(example id, tensor) of the first gradient among `names` that is not finite, example by example; None when
         every example's are (then their sum overflowed)."""
+        gradients, space = Gradients(self.model.config), Workspace()
         for item in examples:
             example = item if prepare is None else prepare(item)
             with np.errstate(all="ignore"):
-                self.one(example, self._free[0], self._spaces[0], 1.0 / len(examples))
+                self.one(example, gradients, space, 1.0 / len(examples))
             for name in names:
-                if not np.isfinite(self._free[0][name]).all():
+                if not np.isfinite(gradients[name]).all():
                     return example.id, name
         return None

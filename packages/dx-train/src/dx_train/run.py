@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from .augment import augment, choose_variant
-from .below import NUMERICS_VERSION, DocExtract, Losses, Parameters, canonical_bytes, ieee_mode, write_atomic
+from .below import NUMERICS_VERSION, Losses, Parameters, canonical_bytes, ieee_mode, write_atomic
 from .checkpoint import (Checkpoint, CheckpointError, fingerprint, latest_checkpoint,
                          remove_leftovers, write_checkpoint)
+from .coupled import CoupledGradients, Coupling
 from .early import EarlyStop
 from .examples import TrainingError, examples_digest
 from .gradients import BatchGradients
@@ -80,20 +80,24 @@ class Run:
     state is whole: `save()` writes a checkpoint, `finish()` gives the result.
     """
 
-    def __init__(self, settings, model: DocExtract, examples, trainable: TrainableSet, losses: Losses, *,
+    def __init__(self, settings, model, examples, trainable: TrainableSet, losses: Losses | Coupling, *,
                  development=None, digests=None, folder=None, tell=None):
         self.settings, self.examples, self.trainable = settings, list(examples), trainable
         self.folder = None if folder is None else Path(folder)
         self.total = settings.total_steps(len(self.examples))
         self.parameters = model.parameters.copy()
         self._check_inputs()
-        self.parts = self._parts(digests, development)
-        self.model, self.losses, self.step = DocExtract(self.parameters), losses, 0
-        self.gradients = BatchGradients(self.model, losses, trainable.reaches_backbone)
+        self.parts = self._parts(digests, development, losses)
+        self._make, self.step = type(model), 0
+        self.model = self._make(self.parameters)
+        self.gradients = (CoupledGradients(losses.passes(self.model), losses.loss, losses.keep)
+                          if isinstance(losses, Coupling) else
+                          BatchGradients(self.model, losses, trainable.reaches_backbone))
         self.optimizer = AdamW(self.parameters, trainable, beta1=settings.beta1, beta2=settings.beta2,
                                eps=settings.eps, weight_decay=settings.weight_decay)
         self.average = MovingAverage(self.parameters, trainable, settings.ema_decay) if settings.ema_decay else None
-        self.early = EarlyStop(development, settings.evaluation_interval(len(self.examples)), settings.patience)
+        self.early = EarlyStop(development, self._make, settings.evaluation_interval(len(self.examples)),
+                               settings.patience)
         self.stream = ExampleStream(len(self.examples), settings.batch, settings.seed)
         self._tell, self._whole, self._saved_step = tell or say, True, None
         if self.folder is not None:
@@ -112,10 +116,10 @@ class Run:
         for name, array in self.parameters.items():
             if not np.isfinite(array).all():
                 raise ValueError(f"the starting model's tensor {name} holds a value that is not finite")
-        if self.parameters["char_emb.weight"][0].any():
+        if "char_emb.weight" in self.parameters and self.parameters["char_emb.weight"][0].any():
             raise ValueError("row 0 of the starting model's char_emb.weight is padding: expected zeros")
 
-    def _parts(self, digests, development) -> dict[str, str]:
+    def _parts(self, digests, development, losses) -> dict[str, str]:
         """The named digests that tie a checkpoint to its run."""
         config, trained = self.parameters.config, self.trainable.to_json()
         del trained["frozen_digest"]  # the starting model's
@@ -124,6 +128,8 @@ class Run:
                  "settings": json_digest(self.settings.bits()), "trainable set": json_digest(trained),
                  "examples": examples_digest(self.examples),
                  "development part": "none" if development is None else "there"}
+        if isinstance(losses, Coupling):
+            parts["loss"] = json_digest(losses.loss.settings())
         for name, digest in (digests or {}).items():
             if name in parts:
                 raise ValueError(f"digests names {name!r}, which the run has itself")
@@ -204,9 +210,7 @@ class Run:
 
     def _prepare(self, item):
         epoch, index = item
-        s, example = self.settings, self.examples[index]
-        example = choose_variant(example, s.seed, epoch, s.variant_share)
-        return augment(example, s.seed, epoch, s.augment, self.parameters.config.position_buckets)
+        return self.examples[index].at(epoch, self.settings, self.parameters.config)
 
     @ieee_mode()
     def advance(self) -> StepRecord:
@@ -233,7 +237,7 @@ class Run:
             self.average.step(self.step + 1)
         self.step += 1
         self._whole = True
-        record = StepRecord(self.step, items[0][0], rate, norm, *self._means(batch.parts), batch.words,
+        record = StepRecord(self.step, items[0][0], rate, norm, batch.loss, batch.terms, batch.words,
                             time.perf_counter() - began)
         if self.early.due(self.step, self.total):
             record.score = self.early.evaluate(self.step, self._current())
@@ -243,15 +247,6 @@ class Run:
         if self.folder is not None and s.checkpoint_every and self.step % s.checkpoint_every == 0 and not self.done:
             self.save()
         return record
-
-    def _means(self, parts) -> tuple[float, dict[str, float]]:
-        """(mean loss, mean of each term) over the batch, in binary64, in example order."""
-        loss, terms = 0.0, dict.fromkeys(self.losses.weights, 0.0)
-        for example in parts:
-            loss += self.losses.total(example)
-            for name, part in example.items():
-                terms[name] += part.value
-        return loss / len(parts), {name: value / len(parts) for name, value in terms.items()}
 
     def _current(self) -> Parameters:
         return self.parameters if self.average is None else self.average.parameters
@@ -270,7 +265,7 @@ class Run:
                 self.save()
             path = self.folder / MODEL_FILE
             try:
-                digest = DocExtract(chosen).save_pretrained(self.folder)
+                digest = self._make(chosen).save_pretrained(self.folder)
             except OSError as error:
                 raise CheckpointError(f"the model could not be written to {path}: {error.strerror or error}; the run's "
                                       "checkpoints are intact") from error

@@ -1,0 +1,1 @@
+"""A vision transformer: wiring over operation tables, its float32 kernels, and certificates of every gradient."""

@@ -24,9 +24,10 @@ def unpatch(patches, patch_size, image_shape):
     whole = np.zeros((rows * columns, channels * patch_size * patch_size), patches.dtype)
     whole[:len(patches)] = patches
     tiles = whole.reshape(rows, columns, channels, patch_size, patch_size).transpose(2, 0, 3, 1, 4)
+    tiles = tiles.reshape(channels, rows * patch_size, columns * patch_size)
     image = np.zeros(image_shape, patches.dtype)
     inside = min(height, rows * patch_size)
-    image[:, :inside, :columns * patch_size] = tiles.reshape(channels, rows * patch_size, columns * patch_size)[:, :inside]
+    image[:, :inside, :columns * patch_size] = tiles[:, :inside]
     return image
 
 

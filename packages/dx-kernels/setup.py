@@ -121,7 +121,8 @@ BELOW = Path(find_spec("dx_numerics").submodule_search_locations[0])  # not impo
 HEADERS = [str(p) for p in sorted([*Path("csrc").glob("*.h"), *BELOW.glob("*.pxd"), *BELOW.glob("include/*/*.h")])]
 INCLUDE = ["csrc", str(BELOW / "include")]
 # extensions depend on them too: _core is linked anew when one of them changes
-SOURCES = [f"csrc/{name}.c" for name in FAMILIES + ["attention_backward", "gemm_long", "gemm_tiles", "table"]]
+SOURCES = [f"csrc/{name}.c"
+           for name in FAMILIES + ["attention_backward", "gemm_few", "gemm_long", "gemm_tiles", "table"]]
 LIBRARIES = path_libraries("dx_kernels", SOURCES, HEADERS, INCLUDE)
 
 setup(

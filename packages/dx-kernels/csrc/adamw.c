@@ -40,21 +40,22 @@ static void sgd(void *context, ptrdiff_t begin, ptrdiff_t end, int worker)
     for (ptrdiff_t i = begin; i < end; i++) a.w[i] = a.w[i] - a.rate * a.g[i];
 }
 
-/* 1 - beta^step, the power by repeated multiplication; ended once the power no longer counts against 1. */
-static float correction(double beta, ptrdiff_t step)
+/* 1 - beta^step, the power by repeated multiplication; ended once the power no longer counts against 1. last: where an
+ * earlier call ended; the same multiplications go on from there when they are the beginning of these. */
+static float correction(double beta, ptrdiff_t step, dx_power *last)
 {
-    double power = 1.0;
-    for (ptrdiff_t i = 0; i < step && power >= 0x1p-54; i++) power = power * beta;
-    return (float)(1.0 - power);
+    if (last->beta != beta || last->step > step) *last = (dx_power){beta, 0, 1.0};
+    for (; last->step < step && last->power >= 0x1p-54; last->step++) last->power = last->power * beta;
+    return (float)(1.0 - last->power);
 }
 
 int DX_FN(adamw_prepare)(ptrdiff_t step, double rate, double beta1, double beta2, double eps, double decay,
-                         dx_adamw *settings)
+                         dx_power *last, dx_adamw *settings)
 {
     *settings = (dx_adamw){
         .rate = rate, .decay = decay, .eps = (float)eps,
-        .beta1 = (float)beta1, .mix1 = (float)(1.0 - beta1), .correction1 = correction(beta1, step),
-        .beta2 = (float)beta2, .mix2 = (float)(1.0 - beta2), .correction2 = correction(beta2, step)};
+        .beta1 = (float)beta1, .mix1 = (float)(1.0 - beta1), .correction1 = correction(beta1, step, &last[0]),
+        .beta2 = (float)beta2, .mix2 = (float)(1.0 - beta2), .correction2 = correction(beta2, step, &last[1])};
     return DX_OK;
 }
 

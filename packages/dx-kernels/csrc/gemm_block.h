@@ -31,8 +31,9 @@ static inline ptrdiff_t dx_next_rows(ptrdiff_t left)
  * and the packed rows of A when it is transposed. */
 void DX_FN(gemm_block)(const dx_gemm_job *g, ptrdiff_t i, ptrdiff_t i_end, ptrdiff_t j, ptrdiff_t j_end, float *work);
 
-/* Products with a long contraction and a small result, or few rows with B unpacked (gemm_long.c): 1 when it is one of
- * those and has been computed, with its status; 0 when it is not. */
+/* Products of a few rows with B unpacked (gemm_few.c), and those with a long contraction and a small result
+ * (gemm_long.c): 1 when it is one of those and has been computed, with its status; 0 when it is not. */
+int DX_FN(gemm_few)(int degree, const dx_gemm_job *g, int *status);
 int DX_FN(gemm_long)(int degree, const dx_gemm_job *g, int *status);
 
 #endif

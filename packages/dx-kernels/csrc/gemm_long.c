@@ -1,17 +1,15 @@
-/* Products with a long contraction and a small result: weight gradients summed over the n^2 pairs of a page, and a few
- * rows times a weight that is not packed. Both operands are read as they are, in one pass over the contraction.
+/* Products with a long contraction and a small result: weight gradients summed over the n^2 pairs of a page. Both
+ * operands are read as they are, in one pass over the contraction.
  *
  *   long_columns   C = A^T B, rows of k: each dot lane has its own tile of partial results; a chunk of k at a time, all
  *                  lanes' tiles are taken up, carried on and put back. Threads share out the lanes.
- *   long_rows      C = A B^T, k contiguous: the 16 lanes of an element lie in registers; with few chunks an element is
- *                  finished at once, else its lanes are kept from chunk to chunk. Threads share out the elements. */
+ *   long_rows      C = A B^T, k contiguous: the 16 lanes of an element lie in registers, and are kept from chunk to chunk.
+ *                  Threads share out the elements. */
 #include "gemm_block.h"
 #include <dx_numerics/dot.h>
 
 /* k per chunk: what a chunk reads of both operands should stay in the first-level cache. */
 #define CHUNK 256
-/* Up to so many rows, rows of B are not worth packing. */
-#define FEW_ROWS 4
 /* From here on a contraction is long. */
 #define LONG 2048
 
@@ -27,7 +25,6 @@ typedef struct {
     dx_gemm_job g;
     ptrdiff_t stride;  /* long_columns: floats of a row of partial results */
     ptrdiff_t columns; /* long_rows: columns of C a task */
-    ptrdiff_t chunk;   /* long_rows: k taken at a time */
     float *state;
     dx_lanes *lanes;
 } long_job;
@@ -164,9 +161,9 @@ static void long_rows_columns(void *context, ptrdiff_t begin, ptrdiff_t end, int
     const dx_gemm_job *g = &s->g;
     const ptrdiff_t j_end = end * s->columns < g->N ? end * s->columns : g->N;
     (void)worker;
-    for (ptrdiff_t k = 0; k < g->K || k == 0; k += s->chunk) {
-        const ptrdiff_t length = g->K - k < s->chunk ? g->K - k : s->chunk;
-        const int last = k + s->chunk >= g->K;
+    for (ptrdiff_t k = 0; k < g->K; k += CHUNK) {
+        const ptrdiff_t length = g->K - k < CHUNK ? g->K - k : CHUNK;
+        const int last = k + CHUNK >= g->K;
         for (ptrdiff_t j = begin * s->columns, n; j < j_end; j += n) {
             n = j_end - j < DOT_NC ? 1 : DOT_NC;
             for (ptrdiff_t i = 0, m; i < g->M; i += m) {
@@ -180,11 +177,11 @@ static void long_rows_columns(void *context, ptrdiff_t begin, ptrdiff_t end, int
 
 static int long_rows(int degree, const dx_gemm_job *g)
 {
-    long_job s = {.g = *g, .chunk = g->M <= FEW_ROWS || g->K <= 2 * CHUNK ? (g->K + 15) / 16 * 16 + 16 : CHUNK};
-    const ptrdiff_t groups = (g->N + DOT_NC - 1) / DOT_NC, tasks = g->M <= FEW_ROWS ? 4 * degree : degree;
-    s.columns = (groups + tasks - 1) / tasks * DOT_NC;
+    long_job s = {.g = *g};
+    const ptrdiff_t groups = (g->N + DOT_NC - 1) / DOT_NC;
+    s.columns = (groups + degree - 1) / degree * DOT_NC;
     dx_mark mark = dx_scratch_mark();
-    if (!(s.lanes = dx_scratch(s.chunk < g->K ? sizeof(dx_lanes) * (size_t)(g->M * g->N) : 1))) return DX_NO_MEMORY;
+    if (!(s.lanes = dx_scratch(sizeof(dx_lanes) * (size_t)(g->M * g->N)))) return DX_NO_MEMORY;
     const ptrdiff_t count = (g->N + s.columns - 1) / s.columns;
     dx_rt.parallel(long_rows_columns, &s, count, degree > 1 ? 1 : count, degree);
     dx_scratch_release(mark);
@@ -208,13 +205,12 @@ static int long_columns(int degree, const dx_gemm_job *g, int swap)
 
 int DX_FN(gemm_long)(int degree, const dx_gemm_job *g, int *status)
 {
-    const int small = g->M * g->N <= 4096;
-    if (g->packed || g->epilogue || g->K == 0) return 0;
-    if (!g->trans_a && g->trans_b && ((g->M <= FEW_ROWS && g->N >= DOT_NC) || (small && g->K >= LONG))) {
+    if (g->packed || g->epilogue || g->K < LONG || g->M * g->N > 4096) return 0;
+    if (!g->trans_a && g->trans_b) {
         *status = long_rows(degree, g);
         return 1;
     }
-    if (g->trans_a && !g->trans_b && small && g->K >= LONG && (g->N % DX_VL == 0 || g->M % DX_VL == 0)) {
+    if (g->trans_a && !g->trans_b && (g->N % DX_VL == 0 || g->M % DX_VL == 0)) {
         *status = long_columns(degree, g, g->N % DX_VL != 0);
         return 1;
     }

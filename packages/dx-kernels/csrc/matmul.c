@@ -78,7 +78,9 @@ int DX_FN(gemm)(int degree, int trans_a, int trans_b, ptrdiff_t M, ptrdiff_t N, 
     const ptrdiff_t K16 = dx_rounded_k(K), strips = pieces(M, DX_GEMM_MR), panels = pieces(N, DX_GEMM_NR);
     int status;
     if ((double)M * (double)N * (double)K16 < SMALL) degree = 1;
+    if (!trans_a && DX_FN(gemm_few)(degree, &s.g, &status)) return status;
     if (DX_FN(gemm_long)(degree, &s.g, &status)) return status;
+    if (trans_a && DX_FN(gemm_few)(degree, &s.g, &status)) return status;
     /* As few blocks of rows as the cache allows; with several threads, about four tasks each. */
     ptrdiff_t down = pieces(strips, most(1, (trans_a ? STRIP_BYTES : PLAIN_BYTES) / (ptrdiff_t)sizeof(float) / most(1, K16) / DX_GEMM_MR));
     ptrdiff_t across = 1;

@@ -58,6 +58,19 @@ def test_correction_is_exact_for_late_steps():
             assert np.isfinite(w).all()
 
 
+def test_correction_does_not_depend_on_the_calls_before(rng):
+    """The power goes on from the last call where it can: steps in any order, betas changing, have the same bits."""
+    tensors4 = tensors(rng, 5)
+    order = [(1, 0.9, 0.999), (2, 0.9, 0.999), (700, 0.9, 0.999), (3, 0.9, 0.999), (3, 0.99, 0.999), (4, 0.999, 0.99),
+             (4, 0.999, 0.999), (90_000, 0.9, 0.999), (89_999, 0.9, 0.999), (5, 0.0, 0.5), (6, 0.0, 0.5)]
+    for step, beta1, beta2 in order:
+        settings = dict(step=step, rate=1e-3, beta1=beta1, beta2=beta2)
+        got = [a.copy() for a in tensors4]
+        k.adamw_step(*got, **settings)
+        want = ref.adamw_step(*tensors4, **settings)
+        assert all(same_bits(a, b) for a, b in zip((got[0], *got[2:]), want, strict=True)), (step, beta1, beta2)
+
+
 def test_state_is_flushed_and_idle_steps_stay_fast(path):
     """5,000 steps without gradient: the moments pass below 2^-126 and become +0, and no step gets slow."""
     w, g = np.ones(4000, f32), np.full(4000, 1e-3, f32)

@@ -5,7 +5,7 @@ from conftest import same_bits
 from dx_kernels.ref import linear as reference
 
 ACTIVATIONS = [None, "relu", "gelu_tanh", "gelu_erf"]
-SHAPES = [(1, 1, 1), (1, 192, 64), (2, 33, 17), (13, 16, 31), (40, 70, 97), (3, 0, 5)]
+SHAPES = [(1, 1, 1), (1, 192, 64), (2, 33, 17), (4, 50, 75), (3, 16, 2), (13, 16, 31), (40, 70, 97), (3, 0, 5)]
 
 
 def forward(x, w, b, activation=None, residual=None, packed=False):
@@ -49,9 +49,10 @@ def test_backward_bits(path, rng, rows, n_in, n_out):
     assert same_bits(only, want[1])
 
 
-def test_large_enough_for_several_threads(rng):
-    x, w = rng.standard_normal((150, 100), np.float32), rng.standard_normal((120, 100), np.float32)
-    b, residual = rng.standard_normal(120, np.float32), rng.standard_normal((150, 120), np.float32)
+@pytest.mark.parametrize("rows, n_in, n_out", [(150, 100, 120), (3, 300, 1250)])
+def test_large_enough_for_several_threads(rng, rows, n_in, n_out):
+    x, w = rng.standard_normal((rows, n_in), np.float32), rng.standard_normal((n_out, n_in), np.float32)
+    b, residual = rng.standard_normal(n_out, np.float32), rng.standard_normal((rows, n_out), np.float32)
     for activation in ACTIVATIONS:
         want = reference.linear_forward(x, w, b, activation, residual)
         for degree in (1, 2, 3, 7):

@@ -47,6 +47,13 @@ def test_edges_of_tiles(path, rng, m, k_, n):
     everywhere(rng.standard_normal((m, k_), np.float32), rng.standard_normal((k_, n), np.float32))
 
 
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 5])
+def test_few_rows(path, rng, m):
+    """B unpacked is read as it is: whole and ragged vectors of columns, stretches of columns, several chunks of k."""
+    for kk, n in [(1, 16), (15, 17), (16, 33), (130, 47), (300, 20), (64, 700), (257, 530), (4100, 18), (40, 3)]:
+        everywhere(rng.standard_normal((m, kk), np.float32), rng.standard_normal((kk, n), np.float32), (1, 3))
+
+
 def test_large_enough_for_several_tasks(rng):
     """More than a million multiply-adds: rows and columns are shared out among the threads."""
     for m, kk, n in [(250, 130, 70), (12, 300, 600), (600, 300, 12), (300, 1500, 9)]:

@@ -4,14 +4,18 @@ from dx_kernels._core cimport degree_current, flat, fp_enter, fp_leave, in1, out
 cdef extern from "table.h" nogil:
     ctypedef struct dx_adamw:
         float eps
+    ctypedef struct dx_power:
+        double beta, power
+        Py_ssize_t step
     ctypedef struct adamw_table "dx_kernels_table":
         int (*adamw_prepare)(Py_ssize_t step, double rate, double beta1, double beta2, double eps, double decay,
-                             dx_adamw *settings) noexcept nogil
+                             dx_power *last, dx_adamw *settings) noexcept nogil
         int (*adamw_step)(int degree, Py_ssize_t n, const dx_adamw *settings, double scale, int decay_on, float *w,
                           const float *g, float *m, float *v) noexcept nogil
         int (*sgd_step)(int degree, Py_ssize_t n, double rate, double scale, float *w, const float *g) noexcept nogil
 
 cdef double INFINITY = float("inf")
+cdef dx_power[2] powers  # where the last step's powers of beta1 and beta2 ended; under the GIL
 
 
 cdef int at_least_zero(str name, double value) except -1:
@@ -23,7 +27,9 @@ cdef int at_least_zero(str name, double value) except -1:
 cdef dx_adamw prepare(Py_ssize_t step, double rate, double beta1, double beta2, double eps, double decay) except *:
     cdef const adamw_table *t = <const adamw_table *>table()
     cdef unsigned long long saved
+    cdef dx_power[2] last
     cdef dx_adamw settings
+    last[0], last[1] = powers[0], powers[1]
     if step < 1:
         raise ValueError(f"step = {step}: expected at least 1 (the first update is step 1)")
     at_least_zero("rate", rate)
@@ -34,8 +40,9 @@ cdef dx_adamw prepare(Py_ssize_t step, double rate, double beta1, double beta2, 
         raise ValueError(f"beta2 = {beta2}: expected 0 <= beta2 < 1")
     with nogil:
         saved = fp_enter()
-        t.adamw_prepare(step, rate, beta1, beta2, eps, decay, &settings)
+        t.adamw_prepare(step, rate, beta1, beta2, eps, decay, last, &settings)
         fp_leave(saved)
+    powers[0], powers[1] = last[0], last[1]
     if not 0 < settings.eps < INFINITY:
         raise ValueError(f"eps = {eps}: expected a binary32 number > 0")
     return settings

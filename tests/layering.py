@@ -8,7 +8,7 @@ from devtools.workspace import PACKAGES, folder, module
 THIRD_PARTY = {"dx-numerics": {"numpy"}, "dx-kernels": {"numpy"}, "dx-model": {"numpy", "safetensors"},
                "dx-train": {"numpy", "tqdm"}, "dx-labels": {"numpy"}}
 EXTRAS = {"dx-numerics": set(), "dx-kernels": set(), "dx-model": set(),
-          "dx-train": {"ray", "matplotlib"}, "dx-labels": set()}
+          "dx-train": {"ray", "matplotlib"}, "dx-labels": {"pypdfium2"}}
 CIMPORTS = {"libc.stdint", "libc.string", "libc.stdlib", "cpython.buffer", "cpython", "cython", "libc"}
 
 

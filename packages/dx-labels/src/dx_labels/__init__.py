@@ -1,4 +1,4 @@
-"""dx-labels: labels, schemas, evaluation and the `dx` command. This version: `dx --version`, no data handling yet."""
+"""dx-labels: labels, schemas, sources, training jobs, evaluation and the `dx` command."""
 from .below import available_paths as available_paths
 from .below import degree as degree
 from .below import get_degree as get_degree
@@ -25,6 +25,9 @@ from .project import Project as Project
 from .project import ProjectError as ProjectError
 from .local_first import LocalFirst as LocalFirst
 from .local_first import extract as extract
+from .page_import import import_pages as import_pages
+from .readers import read_file as read_file
+from .readers import ReaderError as ReaderError
 from .settings import JobSettings as JobSettings
 from .settings import SettingsError as SettingsError
 from .settings import settings_from_json as settings_from_json

@@ -53,4 +53,6 @@ from dx_train import window_id as window_id
 from dx_train import window_owners as window_owners
 from dx_train import Word as Word
 from dx_train import write_atomic as write_atomic
+from dx_train import json_line as json_line
+from dx_train import replace_file as replace_file
 from dx_train import write_pages as write_pages

@@ -52,7 +52,7 @@ def check_files(paths, schema=None, values_of=None, *, encoding=None):
     found, seen, pages, count, number = [], {}, {}, 0, 0
     for path in paths:
         problems = []
-        documents = joined(read_documents(path, repair=True, problems=problems))
+        documents = list(joined(read_documents(path, repair=True, problems=problems)))
         found += [_finding("broken line", str(path), text) for text in problems]
         for document in documents:
             count += 1

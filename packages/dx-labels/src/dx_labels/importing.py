@@ -1,10 +1,9 @@
 """A source's documents as a project folder."""
-import json
 import os
 from pathlib import Path
 
 from .asking import write_values
-from .below import page_to_json, write_atomic
+from .below import json_line, page_to_json, replace_file
 from .project import Project, ProjectError
 from .sources import read_source
 
@@ -47,15 +46,9 @@ def import_source(name, path, folder, schema=None, *, replace=False):
         raise ProjectError(f"{folder / standing[0]} exists already: --replace replaces it")
     folder.mkdir(parents=True, exist_ok=True)
     project, by = Project(folder), f"dx import {name}"
-    lines = []
-    for document in out.documents:
-        value = document_to_json(document)
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        try:
-            lines.append(text.encode("utf-8"))
-        except UnicodeEncodeError:
-            lines.append(json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii"))
-    write_atomic(project.path("pages.jsonl"), b"".join(line + b"\n" for line in lines))
+    with replace_file(project.path("pages.jsonl")) as file:
+        for document in out.documents:
+            file.write(json_line(document_to_json(document)))
     sources = [path] if os.path.isfile(path) else []
     project.note("pages.jsonl", by, sources)
     if out.schema is not None:

@@ -21,6 +21,7 @@ from .below import DocExtract, StrictJSONError, canonical_bytes, parse_json, rea
 from .labels import read_labels, write_labels
 from .local_first import LocalFirst
 from .schema import read_schema
+from .sources.base import joined
 
 VERSION = "0.1.0"
 
@@ -80,7 +81,7 @@ class Project:
         """The documents, in order; ids are distinct. With `problems` broken lines are put there and passed over."""
         seen, out = {}, []
         for path in self.page_files:
-            for document in read_documents(path, problems=problems):
+            for document in joined(read_documents(path, problems=problems)):
                 if document.id in seen:
                     message = f"{path}: document {document.id!r} stands in {seen[document.id]} already"
                     if problems is None:

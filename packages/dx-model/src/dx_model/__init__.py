@@ -47,6 +47,8 @@ from .encode import Encoding as Encoding
 from .encode import clean_text as clean_text
 from .encode import encode_page as encode_page
 from .files import write_atomic as write_atomic
+from .page_files import json_line as json_line
+from .files import replace_file as replace_file
 from .joining import join_letters as join_letters
 from .page_files import document_from_json as document_from_json
 from .page_files import page_from_json as page_from_json

@@ -15,14 +15,15 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def write_atomic(path, data: bytes) -> None:
-    """Replaces the file `path` by `data`. A crash leaves the old file or the new one, never a mixture; on any error the
-    old file stays and the temporary one is removed. Raises OSError."""
+@contextlib.contextmanager
+def replace_file(path):
+    """A file opened for writing bytes that replaces `path` when the block ends. A crash leaves the old file or the new
+    one, never a mixture; on any error in the block the old file stays and the new one is removed. Raises OSError."""
     path = Path(path)
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         umask = os.umask(0)
@@ -34,3 +35,9 @@ def write_atomic(path, data: bytes) -> None:
             os.unlink(temporary)
         raise
     sync_folder(path.parent)
+
+
+def write_atomic(path, data: bytes) -> None:
+    """Replaces the file `path` by `data`, as replace_file."""
+    with replace_file(path) as file:
+        file.write(data)

@@ -1,12 +1,11 @@
 """Pages as JSON, one page or document a line."""
 import gzip
-import io
 import json
 import os
 import zlib
 
 from . import strict_json
-from .files import write_atomic
+from .files import replace_file
 from .pages import Document, Page, PageError, Word, is_number, repair_words, take_extra
 
 _PAGE_KEYS = ("id", "width", "height", "words", "rotation", "document", "number")
@@ -178,19 +177,17 @@ def _word_to_json(word):
     return {**value, **word.extra}
 
 
-def write_pages(path, pages):
-    """Writes pages as JSON lines, UTF-8 with \\n; the file is replaced whole or not at all.
+def json_line(value):
+    """A value as one line of JSON; bytes, UTF-8, or plain ASCII with escapes where a text is one that UTF-8 cannot hold
+    (a lone surrogate). An int stays an int, a float is written so that it reads back to the same bits."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8") + b"\n"
+    except UnicodeEncodeError:
+        return json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
 
-    A text that UTF-8 cannot hold (a lone surrogate) is written with escapes. Numbers are written as they are: an int
-    stays an int, a float is written so that it reads back to the same bits.
-    """
-    out = io.BytesIO()
-    for page in pages:
-        value = page_to_json(page)
-        line = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        try:
-            out.write(line.encode("utf-8"))
-        except UnicodeEncodeError:
-            out.write(json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii"))
-        out.write(b"\n")
-    write_atomic(path, out.getvalue())
+
+def write_pages(path, pages):
+    """Writes pages as JSON lines (json_line), one at a time; the file is replaced whole or not at all."""
+    with replace_file(path) as file:
+        for page in pages:
+            file.write(json_line(page_to_json(page)))

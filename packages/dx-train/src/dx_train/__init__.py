@@ -54,6 +54,8 @@ from .below import window_owners as window_owners
 from .below import Word as Word
 from .below import Workspace as Workspace
 from .below import write_atomic as write_atomic
+from .below import json_line as json_line
+from .below import replace_file as replace_file
 from .below import write_container as write_container
 from .below import write_pages as write_pages
 from .augment import augment as augment

@@ -59,5 +59,7 @@ from dx_model import window_owners as window_owners
 from dx_model import Word as Word
 from dx_model import Workspace as Workspace
 from dx_model import write_atomic as write_atomic
+from dx_model import json_line as json_line
+from dx_model import replace_file as replace_file
 from dx_model import write_container as write_container
 from dx_model import write_pages as write_pages

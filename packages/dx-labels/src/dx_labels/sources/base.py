@@ -28,11 +28,14 @@ class Imported:
 
 
 def joined(documents):
-    """Documents of one id that follow one another as one Document, their pages numbered from 0; list."""
-    out = []
+    """Documents of one id that follow one another as one Document, their pages in that order; yields Document."""
+    last = None
     for document in documents:
-        if out and out[-1].id == document.id:
-            out[-1] = Document(document.id, (*out[-1].pages, *document.pages), {**out[-1].extra, **document.extra})
-        else:
-            out.append(document)
-    return out
+        if last is not None and last.id == document.id:
+            last = Document(last.id, (*last.pages, *document.pages), {**last.extra, **document.extra})
+            continue
+        if last is not None:
+            yield last
+        last = document
+    if last is not None:
+        yield last

@@ -20,7 +20,7 @@ CONSTANTS = ("issuer", "currency", "desc")  # of invoice2data: what its template
 
 def _read(path):
     problems = []
-    documents = joined(read_documents(path, repair=True, problems=problems))
+    documents = list(joined(read_documents(path, repair=True, problems=problems)))
     notes = [text for d in documents for page in d.pages for text in page.repairs]
     return Imported(documents, problems=problems, notes=notes)
 

@@ -110,6 +110,7 @@ FAMILIES = [  # one a line, so that additions do not collide
     "pairs",
     "patch",
     "pointer",
+    "pooling",
     "posteriors",
     "reading",
     "run_loss",

@@ -23,6 +23,7 @@
 #include "pair_mlp.h"
 #include "patch.h"
 #include "bfloat16.h"
+#include "pooling.h"
 #include "posteriors.h"
 #include "reading.h"
 #include "run_loss.h"
@@ -48,6 +49,7 @@
     DX_PAIR_MLP(F) \
     DX_PATCH_EMBED(F) \
     DX_BFLOAT16(F) \
+    DX_POOLING(F) \
     DX_POSTERIORS(F) \
     DX_READING_ORDER(F) \
     DX_RUN_LOSS(F) \

@@ -88,6 +88,12 @@ from .patch import patch_embed_forward as patch_embed_forward
 from .patch import patch_rows as patch_rows
 from .pointer import pointer_backward as pointer_backward
 from .pointer import pointer_forward as pointer_forward
+from .pooling import pool_max_backward as pool_max_backward
+from .pooling import pool_max_forward as pool_max_forward
+from .pooling import pool_softmax_backward as pool_softmax_backward
+from .pooling import pool_softmax_forward as pool_softmax_forward
+from .pooling import pool_sum_backward as pool_sum_backward
+from .pooling import pool_sum_forward as pool_sum_forward
 from .posteriors import page_model as page_model
 from .posteriors import run_posteriors as run_posteriors
 from .reading import reading_order as reading_order

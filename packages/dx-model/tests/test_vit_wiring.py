@@ -3,7 +3,7 @@ import dx_model
 import numpy as np
 import pytest
 import vit_tiny
-from dx_model.docextract.workspace import Workspace
+from dx_model.workspace import Workspace
 from dx_model.vit import wiring
 from dx_model.vit.certify.emulated import Emulated
 from dx_model.vit.float32 import Kernels

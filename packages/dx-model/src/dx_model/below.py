@@ -46,6 +46,8 @@ from dx_kernels import pair_mlp_backward as pair_mlp_backward
 from dx_kernels import pair_mlp_forward as pair_mlp_forward
 from dx_kernels import PAIR_REALS as PAIR_REALS
 from dx_kernels import PAIR_WHOLES as PAIR_WHOLES
+from dx_kernels import patch_embed_backward as patch_embed_backward
+from dx_kernels import patch_embed_forward as patch_embed_forward
 from dx_kernels import pointer_backward as pointer_backward
 from dx_kernels import pointer_forward as pointer_forward
 from dx_kernels import pointers_of_scores as pointers_of_scores

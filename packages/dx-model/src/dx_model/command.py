@@ -10,7 +10,7 @@ import sys
 from .below import NUMERICS_VERSION, degree, get_degree
 from .container import ModelFileError, file_digest
 from .docextract import DocExtract, extract_document, extract_page, tensor_table
-from .docextract.model_file import model_path
+from .model_files import model_path
 from .page_files import read_documents
 
 SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "max_chars", "char_dim",

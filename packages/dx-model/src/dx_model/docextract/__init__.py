@@ -25,4 +25,4 @@ from .results import PageResult as PageResult
 from .results import Pair as Pair
 from .results import Part as Part
 from .results import Value as Value
-from .workspace import Workspace as Workspace
+from ..workspace import Workspace as Workspace

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..encode import Encoding
+from ..tensors import TensorSpec
 
 MAX_CLASSES = 60
 FEATURE_VERSION = 1  # of what the feature kernels compute
@@ -138,29 +139,6 @@ class DocExtractConfig:
             raise ValueError(f"config lacks the keys {', '.join(missing)}: it comes from another version, and no "
                              "default takes their place; write the file again with the version it was trained with")
         return cls(**data)
-
-
-@dataclass(frozen=True)
-class TensorSpec:
-    """One row of the tensor table.
-
-    `shape` is the container's; `decay` says whether weight decay applies (matrices and tables); `group` is "head" for
-    the task heads (learning-rate scale 1) and "backbone" for the rest (BackboneScale); `init` is "zeros", "ones" or
-    the standard deviation of the normal initial values.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    decay: bool
-    group: str
-    init: str | float
-
-    @property
-    def size(self) -> int:
-        size = 1
-        for n in self.shape:
-            size *= n
-        return size
 
 
 @dataclass

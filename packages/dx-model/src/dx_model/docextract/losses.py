@@ -10,7 +10,7 @@ import numpy as np
 from ..below import cross_entropy_backward, cross_entropy_forward, ieee_mode, run_loss
 from .config import DocExtractConfig
 from .model import Outputs
-from .workspace import Workspace
+from ..workspace import Workspace
 
 TERMS = ("tag", "run", "role", "doc", "item", "key_value")
 HEAD_OF = {"tag": "tag", "run": "tag", "role": "role", "doc": "doc", "item": "pointer", "key_value": "pointer"}

@@ -24,11 +24,11 @@ from ..below import (
     pointer_backward,
     pointer_forward,
 )
+from ..workspace import Workspace, own_workspace
 from .config import POSITION_TABLES, DocExtractConfig
 from .initial import initial_parameters
 from .model_file import load_parameters, save_parameters
 from .parameters import Gradients, Parameters
-from .workspace import Workspace, own_workspace
 
 BLOCK_PARTS = ("ln1", "qkv", "proj", "ln2", "fc1", "fc2")
 HEADS = ("tag", "role", "doc", "pointer")

@@ -12,9 +12,10 @@ from ..below import (
     layer_norm_forward,
     linear_backward,
     linear_forward,
+    patch_embed_backward,
+    patch_embed_forward,
     sgd_step,
 )
-from .patches import patches_of, unpatch
 
 
 class Kernels:
@@ -56,21 +57,19 @@ class Kernels:
     def patch_embed(self, image):
         p = self.parameters
         x = self.take("patch", "x", p["pos"].shape)
-        patches = patches_of(image, self.config.patch_size, len(x) - 1)
-        linear_forward(patches, self.pack("patch.weight", True), p["patch.bias"], x[1:], residual=p["pos"][1:])
-        np.add(p["cls"], p["pos"][0], out=x[0])
-        return x, patches
+        patch_embed_forward(image, self.pack("patch.weight", True), p["patch.bias"], p["cls"], p["pos"], x,
+                            patch=self.config.patch_size)
+        return x, image
 
     def patch_embed_backward(self, dx, saved):
         g = self.gradients
-        g["pos"][...] = dx
-        g["cls"][...] = dx[0]
-        linear_backward(dx[1:], saved, None, None, g["patch.weight"].reshape(dx.shape[1], -1), g["patch.bias"])
+        patch_embed_backward(dx, saved, None, None, g["patch.weight"], g["patch.bias"], g["cls"], g["pos"],
+                             patch=self.config.patch_size)
 
     def patch_image_gradient(self, dx, image_shape):
-        dpatches = self.passing("patch", "dpatches", (len(dx) - 1, self.parameters["patch.weight"][0].size))
-        linear_backward(dx[1:], None, self.pack("patch.weight", False), dpatches)
-        return unpatch(dpatches, self.config.patch_size, image_shape)
+        dimage = np.empty(image_shape, np.float32)
+        patch_embed_backward(dx, None, self.parameters["patch.weight"], dimage, patch=self.config.patch_size)
+        return dimage
 
     def linear(self, site, x, residual=None):
         bias = self.parameters[f"{site}.bias"]

@@ -64,6 +64,12 @@ from .pages import crop_page as crop_page
 from .reading import reading_order as reading_order
 from .strict_json import loads as parse_json  # noqa: F401
 from .strict_json import StrictJSONError as StrictJSONError
+from .vit import ClassLoss as ClassLoss
+from .vit import Gradients as ViTGradients  # noqa: F401
+from .vit import initial_parameters as initial_vit_parameters  # noqa: F401
+from .vit import Parameters as ViTParameters  # noqa: F401
+from .vit import ViT as ViT
+from .vit import ViTConfig as ViTConfig
 from .windows import page_windows as page_windows
 from .windows import window_id as window_id
 from .windows import window_owners as window_owners

@@ -1,5 +1,7 @@
 """docextract-v0: a word-level layout transformer that pulls fields out of pages (docs/docextract-v0.md)."""
 from ..container import ModelFileError as ModelFileError
+from ..loss_part import LossPart as LossPart
+from ..workspace import Workspace as Workspace
 from .config import DocExtractConfig as DocExtractConfig
 from .config import TensorSpec as TensorSpec
 from .config import tensor_table as tensor_table
@@ -10,7 +12,6 @@ from .extraction import page_logits as page_logits
 from .initial import initial_parameters as initial_parameters
 from .losses import HEAD_OF as HEAD_OF
 from .losses import Losses as Losses
-from .losses import LossPart as LossPart
 from .losses import Targets as Targets
 from .model import DocExtract as DocExtract
 from .model import Outputs as Outputs
@@ -25,4 +26,3 @@ from .results import PageResult as PageResult
 from .results import Pair as Pair
 from .results import Part as Part
 from .results import Value as Value
-from ..workspace import Workspace as Workspace

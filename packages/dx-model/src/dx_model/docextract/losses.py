@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..below import cross_entropy_backward, cross_entropy_forward, ieee_mode, run_loss
+from ..loss_part import LossPart
+from ..workspace import Workspace
 from .config import DocExtractConfig
 from .model import Outputs
-from ..workspace import Workspace
 
 TERMS = ("tag", "run", "role", "doc", "item", "key_value")
 HEAD_OF = {"tag": "tag", "run": "tag", "role": "role", "doc": "doc", "item": "pointer", "key_value": "pointer"}
@@ -36,18 +37,6 @@ class Targets:
     key_value: np.ndarray | None = None
     run_fields: np.ndarray = field(default_factory=_none)
     run_places: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int32))
-
-
-@dataclass
-class LossPart:
-    """One term of one example: loss = numerator / denominator, 0 when nothing was counted."""
-
-    numerator: float
-    denominator: float
-
-    @property
-    def value(self) -> float:
-        return self.numerator / self.denominator if self.denominator else 0.0
 
 
 class Losses:

@@ -9,9 +9,7 @@ from .config import tensor_table
 CONV = "char_conv.weight"
 
 
-class Parameters(TensorSet):
-    """A model's weights."""
-
+class _Tensors(TensorSet):
     table = staticmethod(tensor_table)
 
     @staticmethod
@@ -21,7 +19,9 @@ class Parameters(TensorSet):
     to_file = to_runtime
 
 
-class Gradients(GradientSet):
-    """Gradients of a loss with respect to every weight, laid out as Parameters."""
+class Parameters(_Tensors):
+    """A model's weights."""
 
-    table, to_runtime, to_file = Parameters.table, Parameters.to_runtime, Parameters.to_file
+
+class Gradients(_Tensors, GradientSet):
+    """Gradients of a loss with respect to every weight, laid out as Parameters."""

@@ -1,5 +1,5 @@
-"""A vision transformer in PyTorch, written from its formulas with timm's names: the oracle for parity and the peer of the
-benchmarks. Any dtype; images come in batches."""
+"""A vision transformer in PyTorch, written from its formulas with timm's names: the oracle for parity and the peer of
+the benchmarks. Any dtype; images come in batches."""
 import math
 
 import torch

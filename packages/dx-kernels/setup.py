@@ -97,6 +97,7 @@ FAMILIES = [  # one a line, so that additions do not collide
     "attention",
     "bfloat16",
     "char_conv",
+    "contrastive",
     "cross_entropy",
     "decode",
     "embedding",
@@ -104,6 +105,7 @@ FAMILIES = [  # one a line, so that additions do not collide
     "layer_norm",
     "linear",
     "matmul",
+    "maxsim",
     "norm",
     "pair_bias",
     "pair_mlp",
@@ -122,8 +124,8 @@ BELOW = Path(find_spec("dx_numerics").submodule_search_locations[0])  # not impo
 HEADERS = [str(p) for p in sorted([*Path("csrc").glob("*.h"), *BELOW.glob("*.pxd"), *BELOW.glob("include/*/*.h")])]
 INCLUDE = ["csrc", str(BELOW / "include")]
 # extensions depend on them too: _core is linked anew when one of them changes
-SOURCES = [f"csrc/{name}.c"
-           for name in FAMILIES + ["attention_backward", "gemm_few", "gemm_long", "gemm_tiles", "table"]]
+PARTS = ["attention_backward", "gemm_few", "gemm_long", "gemm_tiles", "maxsim_lse", "table"]  # more files of families
+SOURCES = [f"csrc/{name}.c" for name in FAMILIES + PARTS]
 LIBRARIES = path_libraries("dx_kernels", SOURCES, HEADERS, INCLUDE)
 
 setup(

@@ -35,7 +35,7 @@ static dx_attention attention_of(const dx_encoder *e, const float *qkv)
     const ptrdiff_t d = e->d;
     return (dx_attention){.heads = e->heads, .nq = e->n, .nk = e->n, .d = d / e->heads, .q_stride = 3 * d,
                           .k_stride = 3 * d, .v_stride = 3 * d, .out_stride = d, .q = qkv, .k = qkv + d,
-                          .v = qkv + 2 * d, .bias = e->bias, .mask = e->mask};
+                          .v = qkv + 2 * d, .bias = e->bias, .mask = e->mask, .causal = e->causal};
 }
 
 int DX_FN(encoder_forward)(int degree, const dx_encoder *e, float *x, float *saved)

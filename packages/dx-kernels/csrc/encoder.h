@@ -5,7 +5,7 @@
  *
  * weights: 12 pointers a block, DX_BLOCK_LN1_W …; packed: 4 a block (qkv, proj, fc1, fc2), each the weight packed as B
  * of x * weight^T in forward and of dy * weight in backward. bias (heads, n, n) or NULL. mask (n) bytes or NULL admits
- * keys. activation: DX_LINEAR_GELU_TANH or DX_LINEAR_GELU_ERF. x (n, d) is read and replaced.
+ * keys; with causal, row i admits keys 0..i. activation: DX_LINEAR_GELU_TANH or DX_LINEAR_GELU_ERF. x (n, d) is read and replaced.
  *
  * saved: encoder_saved_floats floats that forward fills for backward, or NULL (inference; the bits are the same).
  * Backward replaces dx (gradient of the output) by the gradient of the input; grads: 12 pointers a block, assigned;
@@ -20,7 +20,7 @@ enum { DX_BLOCK_LN1_W, DX_BLOCK_LN1_B, DX_BLOCK_QKV_W, DX_BLOCK_QKV_B, DX_BLOCK_
 typedef struct {
     ptrdiff_t blocks, n, d, heads, inner;
     float eps;
-    int activation;
+    int activation, causal;
     const float *const *weights, *const *packed;
     const float *bias;
     const unsigned char *mask;

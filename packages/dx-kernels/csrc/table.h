@@ -10,6 +10,7 @@
 #include "adamw.h"
 #include "attention.h"
 #include "char_conv.h"
+#include "contrastive.h"
 #include "cross_entropy.h"
 #include "decode.h"
 #include "embedding.h"
@@ -17,6 +18,7 @@
 #include "gemm.h"
 #include "layer_norm.h"
 #include "linear.h"
+#include "maxsim.h"
 #include "norm.h"
 #include "pairs.h"
 #include "pair_bias.h"
@@ -36,6 +38,7 @@
     DX_ADAMW(F) \
     DX_ATTENTION(F) \
     DX_CHAR_CONV(F) \
+    DX_CONTRASTIVE(F) \
     DX_CROSS_ENTROPY(F) \
     DX_DECODE(F) \
     DX_EMBEDDING(F) \
@@ -43,6 +46,7 @@
     DX_GEMM(F) \
     DX_LAYER_NORM(F) \
     DX_LINEAR(F) \
+    DX_MAXSIM(F) \
     DX_NORM(F) \
     DX_PAIR_FEATURES(F) \
     DX_PAIR_BIAS(F) \

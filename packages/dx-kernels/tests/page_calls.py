@@ -213,5 +213,7 @@ if importlib.util.find_spec("dx_kernels.encoder"):
     import encoder_calls as encoder_calls
     import readout_calls as readout_calls
     import vision_calls as vision_calls
+if importlib.util.find_spec("dx_kernels.maxsim"):
+    import interaction_calls as interaction_calls
 
 __all__ = ["REGISTRY"]

@@ -12,10 +12,10 @@ def random_blocks(rng, count, d, inner):
              for i, s in enumerate(shapes)] for _ in range(count)]
 
 
-def run(weights, x, bias, dy, mask=None):
+def run(weights, x, bias, dy, mask=None, causal=False):
     """(output, saved, dx, grads, dbias) of the kernels."""
     y, saved = x.copy(), np.empty(k.encoder_saved_floats(weights, len(x)), np.float32)
-    k.encoder_forward(weights, y, bias, saved, mask=mask)
+    k.encoder_forward(weights, y, bias, saved, mask=mask, causal=causal)
     dx = dy.copy()
     grads = [[np.full_like(w, np.nan) for w in block] for block in weights.blocks]
     dbias = None if bias is None else np.full_like(bias, np.nan)
@@ -44,6 +44,26 @@ def test_bits_equal_reference(path, rng, n, d, heads, inner, count, activation):
         for got_block, want_block in zip(grads, want_grads):
             for name, got, expected in zip(BLOCK_TENSORS, got_block, want_block):
                 assert same_bits(got, expected), name
+
+
+def test_causal_rows(path, rng):
+    """Bits equal the reference; a later row changes no earlier row's bits and gets no gradient from it."""
+    blocks = random_blocks(rng, 2, 16, 24)
+    weights = k.EncoderWeights(blocks, heads=2)
+    x, dy = rng.standard_normal((2, 37, 16)).astype(np.float32)
+    want, kept = ref.encoder_forward(blocks, x, 2, causal=True)
+    want_dx, want_grads, _ = ref.encoder_backward(blocks, kept, dy)
+    for degree in (1, 2, 3):
+        with k.degree(degree):
+            y, _, dx, grads, _ = run(weights, x, None, dy, causal=True)
+        assert same_bits(y, want) and same_bits(dx, want_dx)
+        assert all(same_bits(a, b) for g, w in zip(grads, want_grads) for a, b in zip(g, w))
+    for length in (1, 15, 16, 17, 36):
+        short = x[:length].copy()
+        k.encoder_forward(weights, short, causal=True)
+        assert same_bits(short, np.ascontiguousarray(y[:length]))
+    dy[20:] = 0
+    assert not run(weights, x, None, dy, causal=True)[2][20:].any()
 
 
 def test_without_bias_and_after_repack(path, rng):

@@ -46,6 +46,8 @@ from .char_conv import char_conv_backward as char_conv_backward
 from .char_conv import char_conv_forward as char_conv_forward
 from .char_conv import char_conv_weight_from_container as char_conv_weight_from_container
 from .char_conv import char_conv_weight_to_container as char_conv_weight_to_container
+from .contrastive import contrastive_backward as contrastive_backward
+from .contrastive import contrastive_forward as contrastive_forward
 from .cross_entropy import cross_entropy_backward as cross_entropy_backward
 from .cross_entropy import cross_entropy_forward as cross_entropy_forward
 from .decode import check_tags as check_tags
@@ -69,6 +71,10 @@ from .linear import linear_forward as linear_forward
 from .matmul import PackedMatrix as PackedMatrix
 from .matmul import fma_probe as fma_probe
 from .matmul import matmul as matmul
+from .maxsim import maxsim_backward as maxsim_backward
+from .maxsim import maxsim_forward as maxsim_forward
+from .maxsim import maxsim_lse_backward as maxsim_lse_backward
+from .maxsim import maxsim_lse_forward as maxsim_lse_forward
 from .norm import clip_factor as clip_factor
 from .norm import clip_gradients as clip_gradients
 from .norm import gradient_norm as gradient_norm

@@ -9,7 +9,7 @@ cdef extern from "table.h" nogil:
     ctypedef struct dx_encoder:
         Py_ssize_t blocks, n, d, heads, inner
         float eps
-        int activation
+        int activation, causal
         const float **weights
         const float **packed
         const float *bias
@@ -139,13 +139,13 @@ cdef int check_weights(object weights) except -1:
 
 
 cdef object fill(dx_encoder *e, object weights, bint backward, const float[:, ::1] x, const float[:, :, ::1] bias,
-                 const unsigned char[::1] mask, str name):
+                 const unsigned char[::1] mask, bint causal, str name):
     """Fills e's sizes and pointers; returns what must stay alive while it is used."""
     if not isinstance(weights, EncoderWeights):
         raise TypeError(f"weights is {type(weights).__name__}: expected EncoderWeights")
     e.blocks, e.heads, e.inner = weights.num_blocks, weights.heads, weights.inner
     e.n, e.d = x.shape[0], x.shape[1]
-    e.eps, e.activation = weights.eps, ACTIVATIONS[weights.activation]
+    e.eps, e.activation, e.causal = weights.eps, ACTIVATIONS[weights.activation], causal
     if e.blocks and e.d != weights.d:
         raise ValueError(f"{name} has shape ({e.n}, {e.d}): expected rows of {weights.d}")
     shape3("bias", bias, e.heads, e.n, e.n)
@@ -182,12 +182,13 @@ cdef int check_saved(const encoder_table *t, const dx_encoder *e, const float[::
 
 
 def encoder_forward(weights, float[:, ::1] x not None, const float[:, :, ::1] bias=None, float[::1] saved=None, *,
-                    const unsigned char[::1] mask=None):
+                    const unsigned char[::1] mask=None, bint causal=False):
     """x := blocks(x), each block x += proj(attention(qkv(ln1(x)))); x += fc2(activation(fc1(ln2(x)))).
 
     Shapes    x (n, d), replaced · bias (heads, n, n) added to the attention scores, or None · saved
               (encoder_saved_floats(weights, n),): filled for backward, or None; the bits of x are the same · mask (n,)
-              bytes, nonzero admits the key, or None
+              bytes, nonzero admits the key, or None · causal: row i admits keys 0..i, so that its bits depend on no
+              later row
     Order     csrc/encoder.h; each operation is the kernel of its family
     Edges     n == 0 or no blocks → nothing
     Raises    ValueError: shapes that do not fit
@@ -197,7 +198,7 @@ def encoder_forward(weights, float[:, ::1] x not None, const float[:, :, ::1] bi
     cdef dx_encoder e
     cdef int status
     cdef unsigned long long fp
-    alive = fill(&e, weights, False, x, bias, mask, "x")
+    alive = fill(&e, weights, False, x, bias, mask, causal, "x")
     if saved is not None:
         check_saved(t, &e, saved)
     if e.n == 0 or e.blocks == 0:
@@ -228,7 +229,7 @@ def encoder_backward(weights, const float[::1] saved not None, float[:, ::1] dx 
     cdef int status
     cdef unsigned long long fp
     cdef Py_ssize_t i, k
-    alive = fill(&e, weights, True, dx, bias, mask, "dx")
+    alive = fill(&e, weights, True, dx, bias, mask, False, "dx")  # what was admitted stands in saved
     check_saved(t, &e, saved)
     shape3("dbias", dbias, e.heads, e.n, e.n)
     grads = check_blocks("grads", grads)

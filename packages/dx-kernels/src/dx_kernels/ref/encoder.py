@@ -13,12 +13,13 @@ def _parts(x):
     return x[:, :d], x[:, d:2 * d], x[:, 2 * d:]
 
 
-def block_forward(w, x, heads, bias=None, mask=None, eps=1e-5, activation="gelu_tanh"):
+def block_forward(w, x, heads, bias=None, mask=None, eps=1e-5, activation="gelu_tanh", causal=False):
     """(output, saved) of one block; w: its 12 arrays, mask (n,) or None; float32 arrays."""
     ln1_w, ln1_b, qkv_w, qkv_b, proj_w, proj_b, ln2_w, ln2_b, fc1_w, fc1_b, fc2_w, fc2_b = w
     a, xhat1, inv1 = layer_norm_forward(x, ln1_w, ln1_b, eps)
     qkv, _, _ = linear_forward(a, qkv_w, qkv_b)
-    att, probs = attention_forward(*_parts(qkv), heads, bias, None if mask is None else np.asarray(mask)[None])
+    att, probs = attention_forward(*_parts(qkv), heads, bias, None if mask is None else np.asarray(mask)[None],
+                                   causal)
     x, _, _ = linear_forward(att, proj_w, proj_b, residual=x)
     b, xhat2, inv2 = layer_norm_forward(x, ln2_w, ln2_b, eps)
     hidden, pre, t = linear_forward(b, fc1_w, fc1_b, activation)
@@ -26,11 +27,11 @@ def block_forward(w, x, heads, bias=None, mask=None, eps=1e-5, activation="gelu_
     return x, (a, xhat1, inv1, qkv, probs, att, b, xhat2, inv2, hidden, pre, t)
 
 
-def encoder_forward(blocks, x, heads, bias=None, mask=None, eps=1e-5, activation="gelu_tanh"):
+def encoder_forward(blocks, x, heads, bias=None, mask=None, eps=1e-5, activation="gelu_tanh", causal=False):
     """(output, saved for each block) of a stack."""
     saved = []
     for w in blocks:
-        x, kept = block_forward(w, x, heads, bias, mask, eps, activation)
+        x, kept = block_forward(w, x, heads, bias, mask, eps, activation, causal)
         saved.append(kept)
     return x, saved
 

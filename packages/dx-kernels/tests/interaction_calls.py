@@ -29,8 +29,9 @@ def maxsim_forward(n, draw):
 def maxsim_backward(n, draw):
     q, qs, docs, ds = sides(n, draw)
     winners = winners_of(n, draw, ds).astype(np.int32)
-    return [call(k.maxsim_backward, draw.real(len(qs) - 1, len(ds) - 1), q, qs, docs, ds, winners, out(n, 18), out(n, 18)),
-            call(k.maxsim_backward, draw.real(len(qs) - 1, len(ds) - 1), q, qs, docs, ds, winners, None, out(n, 18))]
+    dscores = draw.real(len(qs) - 1, len(ds) - 1)
+    return [call(k.maxsim_backward, dscores, q, qs, docs, ds, winners, out(n, 18), out(n, 18)),
+            call(k.maxsim_backward, dscores, q, qs, docs, ds, winners, None, out(n, 18))]
 
 
 @kernel("maxsim_lse_forward", 300)

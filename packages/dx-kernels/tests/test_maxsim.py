@@ -5,7 +5,8 @@ from conftest import same_bits
 from dx_kernels.ref import maxsim as ref
 
 F = np.float32
-SHAPES = [([1], [1], 1), ([3], [2, 1], 5), ([5, 1, 17], [1, 40, 3, 70], 24), ([32], [130, 64, 65], 33), ([16, 16], [16], 16)]
+SHAPES = [([1], [1], 1), ([3], [2, 1], 5), ([5, 1, 17], [1, 40, 3, 70], 24),
+          ([19], [130, 64, 65], 9), ([16, 16], [16], 16)]
 
 
 def starts(counts):
@@ -82,7 +83,7 @@ def test_values_and_gradients_against_float64(path, rng):
 def test_gradients_are_difference_quotients(rng):
     arrays = made(rng, [2, 3], [4, 2], 3)
     dscores = rng.standard_normal((2, 2)).astype(F)
-    for run, settings in ((forward, ()), (lambda *a: lse(a, 0.5), ())):
+    for run in (forward, lambda *a: lse(a, 0.5)):
         _, kept = run(*arrays)
         gradients = backward(dscores, arrays, kept, k.maxsim_backward if run is forward else k.maxsim_lse_backward)
         for which, gradient in zip((0, 2), gradients):
@@ -137,7 +138,8 @@ def test_a_document_scores_the_same_among_others_and_alone(path, rng):
             one, one_winners = forward(mine, starts([len(mine)]), its, starts([len(its)]))
             assert same_bits(one, scores[a:a + 1, b:b + 1])
             assert np.array_equal(one_winners[:, 0], winners[qs[a]:qs[a + 1], b])
-            assert same_bits(lse((mine, starts([len(mine)]), its, starts([len(its)])), 0.2)[0], smooth[a:a + 1, b:b + 1])
+            alone = lse((mine, starts([len(mine)]), its, starts([len(its)])), 0.2)[0]
+            assert same_bits(alone, smooth[a:a + 1, b:b + 1])
 
 
 def test_the_smooth_form_approaches_the_maximum_from_above(rng):

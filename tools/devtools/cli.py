@@ -30,6 +30,8 @@ def parser():
     c = commands.add_parser("contracts", help="compare the installed packages with tests/contracts")
     c.add_argument("--write", action="store_true", help="pin what is installed now")
     c.add_argument("--no-build", action="store_true", help="use .venv as it stands")
+    s = commands.add_parser("screenshots", help="pictures of the report and the review page, to look at (Chromium)")
+    s.add_argument("folder", nargs="?", default=".screenshots", help="where they go (default: .screenshots)")
     v = commands.add_parser("version", help="set the one version of all packages")
     v.add_argument("new", metavar="X")
     return p
@@ -63,6 +65,8 @@ def run(a):
         return bench.bench(a.name, a.json, a.quick, a.record, a.no_build)
     if a.command == "contracts":
         return contracts.contracts(a.write, a.no_build)
+    if a.command == "screenshots":
+        return demo.screenshots(a.folder)
     return release.set_version(a.new)
 
 

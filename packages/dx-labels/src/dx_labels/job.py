@@ -3,6 +3,7 @@ import dataclasses
 import json
 
 from .below import NUMERICS_VERSION, DocExtract, FineTune, continue_parameters, read_log
+from .corrections import History, overlaid
 from .evaluation import Development, evaluate, scored_documents
 from .examples import training_examples
 from .labels import label_document, labels_digest, usable_documents
@@ -27,7 +28,8 @@ def label_project(project, values_of=None, *, similar=True, tell=print):
     Parameters
     ----------
     project : Project
-    values_of : callable, Document → dict of values; default: values.jsonl, else the document's own `fields`
+    values_of : callable, Document → dict of values; default: values.jsonl, else the document's own `fields`;
+        fields corrected by hand (reviews.jsonl) go before
     similar : misspelt values are matched to the most similar words, for training alone
     tell : takes messages
 
@@ -36,11 +38,12 @@ def label_project(project, values_of=None, *, similar=True, tell=print):
     dict: documents, outcomes (field → outcome → count), problems (messages of what could not be read or labelled)
     """
     schema, problems = project.schema(), []
-    given = project.values(problems)
+    given, corrections = project.values(problems), History(project.folder)
     labels, count = [], 0
     for document in project.documents(problems):
         try:
             values = values_of(document) if values_of else own_values(document, schema, given)
+            values = overlaid(values, corrections.of_document(document.id))
             if values is None:
                 problems.append(f"document {document.id!r}: it has no values")
                 continue
@@ -51,8 +54,7 @@ def label_project(project, values_of=None, *, similar=True, tell=print):
     for problem in problems:
         tell(problem)
     sources = [project.schema_file, *project.page_files]
-    if project.path("values.jsonl").exists():
-        sources.append(project.path("values.jsonl"))
+    sources += [p for p in (project.path("values.jsonl"), project.path("reviews.jsonl")) if p.exists()]
     project.write_labels(labels, schema, "dx label", sources)
     return {"documents": count, "outcomes": outcomes(labels, schema), "problems": problems}
 

@@ -33,7 +33,7 @@ from .below import kernel_path as kernel_path
 from .below import normal32 as normal32
 from .below import permutation as permutation
 from .below import random_at as random_at
-from .below import ref as numerics_ref  # noqa: F401
+from . import numerics_ref as numerics_ref
 from .below import selfcheck as selfcheck
 from .below import substream as substream
 from .below import ulp_distance as ulp_distance

@@ -34,8 +34,8 @@ def test_below_takes_names_the_package_below_makes_public(package):
     path = folder(package) / "src" / module(package) / "below.py"
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module == below.__name__:
-            missing = [alias.name for alias in node.names if alias.name.startswith("_") or not hasattr(below, alias.name)
-                       and importlib.util.find_spec(f"{below.__name__}.{alias.name}") is None]  # or a module of its own
+            missing = [a.name for a in node.names if a.name.startswith("_") or not hasattr(below, a.name)
+                       and importlib.util.find_spec(f"{below.__name__}.{a.name}") is None]  # or a module of its own
             assert missing == []
 
 

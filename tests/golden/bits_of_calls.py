@@ -12,9 +12,9 @@ def digests():
     """name → digest of the calls of that function, on the calling thread's path."""
     packages = Path(__file__).resolve().parents[2] / "packages"
     sys.path[:0] = [str(packages / package / "tests") for package in ("dx-numerics", "dx-kernels")]
-    import calls
     import numerics_calls
     import page_calls
+    from dx_numerics.testing import calls
 
     registry = {**numerics_calls.REGISTRY, **page_calls.REGISTRY}
     return {name: calls.total({name: registry[name]}, **SWEEP)[0] for name in sorted(registry)}

@@ -61,11 +61,11 @@ def main(mode, size, *folders):
     set_mode(mode)
     if not mode_is_set(mode):
         raise SystemExit(f"the floating-point mode {mode} could not be set")
-    import calls
     import dx_kernels
     import numpy
     import numerics_calls
     import page_calls
+    from dx_numerics.testing import calls
 
     options = {"sizes": (0, 1, 17), "kinds": ("plain", "wild")} if size == "quick" else {}
     digests, number = {}, 0

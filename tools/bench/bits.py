@@ -32,9 +32,9 @@ IDLE_STEPS = 5000
 def registries():
     """The registries of both packages in one, and the module with their machinery."""
     sys.path[:0] = [folder for folder in FOLDERS if folder not in sys.path]
-    import calls
     import numerics_calls
     import page_calls
+    from dx_numerics.testing import calls
 
     return calls, {**numerics_calls.REGISTRY, **page_calls.REGISTRY}
 

@@ -1,6 +1,6 @@
 """Calls of the encoder stack; importing this completes kernel_calls.REGISTRY."""
 import numpy as np
-from calls import Built, Out, call, out
+from dx_numerics.testing.calls import Built, Out, call, out
 from dx_kernels import encoder
 from kernel_calls import kernel, mask
 

@@ -1,7 +1,7 @@
 """Calls of late interaction and the contrastive loss; importing this completes kernel_calls.REGISTRY."""
 import dx_kernels as k
 import numpy as np
-from calls import call, out
+from dx_numerics.testing.calls import call, out
 from kernel_calls import kernel, mask
 
 

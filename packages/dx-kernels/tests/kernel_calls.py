@@ -1,10 +1,10 @@
-"""Public kernels of dx-kernels with its calls (calls.py): layers, losses, optimizer; page_calls.py adds the rest."""
+"""Public kernels of dx-kernels with their calls: layers, losses, optimizer; page_calls.py adds the rest."""
 import importlib
 import pkgutil
 
 import dx_kernels as k
 import numpy as np
-from calls import Built, Out, call, out
+from dx_numerics.testing.calls import Built, Out, call, out
 
 LARGE = 100_003
 # Counts operations for a benchmark, as many as the path's registers hold. (What dx-numerics defines is tested there.)

@@ -3,7 +3,7 @@ import importlib.util
 
 import dx_kernels as k
 import numpy as np
-from calls import Draw, call, out
+from dx_numerics.testing.calls import Draw, call, out
 from kernel_calls import REGISTRY, kernel, pair_layers
 
 LARGE = 250

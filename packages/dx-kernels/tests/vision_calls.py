@@ -1,6 +1,6 @@
 """Calls of the vision kernels; importing this completes kernel_calls.REGISTRY."""
 import dx_kernels as k
-from calls import Built, call, out
+from dx_numerics.testing.calls import Built, call, out
 from kernel_calls import kernel
 
 

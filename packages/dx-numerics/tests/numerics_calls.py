@@ -1,7 +1,7 @@
-"""Every public function of dx-numerics that computes, with its calls (calls.py)."""
+"""Every public function of dx-numerics that computes, with its calls (dx_numerics.testing.calls)."""
 import dx_numerics as dx
 import numpy as np
-from calls import call, out
+from dx_numerics.testing.calls import call, out
 
 LARGE = 100_003
 NAMES32 = ("exp32", "tanh32", "erf32", "sigmoid32", "rsqrt32")

@@ -1,5 +1,4 @@
-"""The calls of this package's public functions, for the tests that both compiled packages share."""
-import dx_numerics as control  # kernel_path, degree, available_paths
+"""The calls of this package's public functions, for dx_numerics.testing.suite."""
 from numerics_calls import NO_KERNELS, REGISTRY, public
 
-__all__ = ["NO_KERNELS", "REGISTRY", "control", "public"]
+__all__ = ["NO_KERNELS", "REGISTRY", "public"]

@@ -1,8 +1,8 @@
 """Calls of public functions with made inputs: the same numbers everywhere, outputs with guards, results as digests.
 
-A registry maps the name of a function to a maker: maker(n, draw) → list of Call at size n. The bits of all calls on
-every path, degree and environment (tools/bench/bits.py), the fuzz tests and the thread tests use the same registries.
-dx-numerics and dx-kernels hold equal copies of this file, so that each package's tests stand alone.
+A registry maps the name of a function to (maker, large): maker(n, draw) → list of Call at size n, large one more size.
+The bits of all calls on every path, degree and environment (tools/bench/bits.py), the fuzz tests and the thread tests
+use the same registries.
 """
 import hashlib
 import struct
@@ -102,9 +102,9 @@ def guarded(array):
 
 
 class Run:
-    """The arguments of one run of a call, and what became of them. wrap: array → array, for the inputs."""
+    """The arguments of one run of a call, and what became of them. wrap: array → array, for the inputs, or None."""
 
-    def __init__(self, made, wrap=lambda array: array):
+    def __init__(self, made, wrap=None):
         self.function, self.outs, self.wrap = made.function, [], wrap
         self.args = [self.argument(a) for a in made.args]
         self.kwargs = {name: self.argument(a) for name, a in made.kwargs.items()}
@@ -114,7 +114,7 @@ class Run:
             self.outs.append(guarded(value.array))
             return self.outs[-1][0]
         if isinstance(value, np.ndarray):
-            return self.wrap(value)
+            return self.wrap(value) if self.wrap else value
         if isinstance(value, Built):
             return value.make(*map(self.argument, value.args), **value.kwargs)
         return [self.argument(v) for v in value] if isinstance(value, list) else value
@@ -168,7 +168,7 @@ def sweep(registry, sizes=SIZES, kinds=KINDS, large=True):
                     yield f"{name} n={n} {kind} #{i}", made
 
 
-def total(registry, wrap=lambda array: array, **options):
+def total(registry, wrap=None, **options):
     """(one digest of a whole sweep, number of calls)."""
     h, count = hashlib.sha256(), 0
     for label, made in sweep(registry, **options):

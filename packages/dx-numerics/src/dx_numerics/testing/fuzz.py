@@ -1,7 +1,8 @@
-"""Random wrong calls: python fuzz.py REGISTRY SECONDS [SEED [LABEL]] mutates arguments of a registry's calls.
+"""Random wrong calls: python -m dx_numerics.testing.fuzz MODULE SECONDS [SEED [LABEL]] mutates arguments of the calls
+in a module's REGISTRY.
 
 Every case must return or raise one of calls.ERRORS, and write nothing beside its outputs. Before each case its label
-and seed go to stdout, so that after a crash the last line names it; python fuzz.py REGISTRY 0 SEED LABEL runs it again.
+and seed go to stdout, so that after a crash the last line names it; with SECONDS, SEED and LABEL it is run again.
 The generator is Python's, seeded: a case depends on its seed alone.
 """
 import contextlib
@@ -15,12 +16,13 @@ import time
 import warnings
 
 import numpy as np
-from calls import ERRORS, Run, sweep
 
-DTYPES = ("f4", "f8", "f2", "i4", "i8", "u1", "u2", "u4", "u8", "b1", "c8", "O", ">f4", ">i4", "S4", "U2")
-NUMBERS = (0, -1, 1, 2, 2**15, 2**31 - 1, 2**31, -2**31, 2**32, 2**62, 2**63 - 1, -2**63, 2**64, 10**400, 0.0, -0.0,
-           1e-45, 5e-324, 1e39, 1e308, -1e308, math.inf, -math.inf, math.nan, True)
-STRANGE = (None, "text", b"bytes", bytearray(7), [], [1.0, 2.0], {}, object(), 1j, (), np.float32(3), range(3))
+from .calls import ERRORS, Run, sweep
+
+_DTYPES = ("f4", "f8", "f2", "i4", "i8", "u1", "u2", "u4", "u8", "b1", "c8", "O", ">f4", ">i4", "S4", "U2")
+_NUMBERS = (0, -1, 1, 2, 2**15, 2**31 - 1, 2**31, -2**31, 2**32, 2**62, 2**63 - 1, -2**63, 2**64, 10**400, 0.0, -0.0,
+            1e-45, 5e-324, 1e39, 1e308, -1e308, math.inf, -math.inf, math.nan, True)
+_STRANGE = (None, "text", b"bytes", bytearray(7), [], [1.0, 2.0], {}, object(), 1j, (), np.float32(3), range(3))
 
 
 def memory_mapped(array):
@@ -99,7 +101,7 @@ def mutated(rng, value):
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if way == 0:
-                return value.astype(rng.choice(DTYPES))
+                return value.astype(rng.choice(_DTYPES))
             if way <= 2:
                 return reshaped(rng, value)
             if way <= 4:
@@ -112,8 +114,8 @@ def mutated(rng, value):
             return memory_mapped(value)
         return rng.choice((value.tolist, value.tobytes, lambda: memoryview(value), lambda: value[()]))()
     if isinstance(value, int | float) and rng.random() < 0.85:
-        return rng.choice(NUMBERS)
-    return rng.choice(STRANGE + NUMBERS)
+        return rng.choice(_NUMBERS)
+    return rng.choice(_STRANGE + _NUMBERS)
 
 
 def mutate(rng, run):

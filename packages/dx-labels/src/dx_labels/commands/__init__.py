@@ -1,5 +1,5 @@
 """The commands of `dx`, a module each: add(commands) makes the parser, run(arguments) does the work and gives the exit
 code. Each is a thin shell over plain functions."""
-from . import check, extract, importing, inspect, label, review, score, train
+from . import check, choosing, extract, importing, inspect, label, review, score, train
 
-ALL = (importing, check, label, train, score, extract, review, inspect)
+ALL = (importing, check, label, train, score, extract, review, choosing, inspect)

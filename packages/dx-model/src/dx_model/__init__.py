@@ -15,6 +15,7 @@ from .below import NUMERICS_VERSION as NUMERICS_VERSION
 from .below import positions as positions
 from .below import run_posteriors as run_posteriors
 from .below import runs_of_tags as runs_of_tags
+from .below import sgd_step as sgd_step
 from .below import substream as substream
 from .below import text_kinds as text_kinds
 from .below import uniform64 as uniform64

@@ -1,6 +1,7 @@
 """dx-train: exact, resumable training of dx-model's models (docs/training.md)."""
 from .below import available_paths as available_paths
 from .below import canonical_bytes as canonical_bytes
+from .below import ClassLoss as ClassLoss
 from .below import clean_text as clean_text
 from .below import crop_page as crop_page
 from .below import cut_words as cut_words
@@ -22,6 +23,7 @@ from .below import get_degree as get_degree
 from .below import get_path as get_path
 from .below import Gradients as Gradients
 from .below import initial_parameters as initial_parameters
+from .below import initial_vit_parameters as initial_vit_parameters
 from .below import join_letters as join_letters
 from .below import ieee_mode as ieee_mode
 from .below import kernel_path as kernel_path
@@ -49,6 +51,9 @@ from .below import substream as substream
 from .below import Targets as Targets
 from .below import text_kinds as text_kinds
 from .below import uniform64 as uniform64
+from .below import ViT as ViT
+from .below import ViTConfig as ViTConfig
+from .below import ViTGradients as ViTGradients
 from .below import window_id as window_id
 from .below import window_owners as window_owners
 from .below import Word as Word
@@ -68,8 +73,6 @@ from .continuing import only_annotated as only_annotated
 from .coupled import CoupledGradients as CoupledGradients
 from .coupled import CoupledLoss as CoupledLoss
 from .coupled import Coupling as Coupling
-from .coupled import DocExtractPasses as DocExtractPasses
-from .coupled import Passes as Passes
 from .curve import loss_curve as loss_curve
 from .development import FieldF1 as FieldF1
 from .dropout import dropout_mask as dropout_mask
@@ -80,9 +83,16 @@ from .finetune import FineTune as FineTune
 from .finetune import Interrupted as Interrupted
 from .gradients import BatchGradients as BatchGradients
 from .gradients import BatchResult as BatchResult
+from .images import Accuracy as Accuracy
+from .images import image_classification as image_classification
+from .images import ImageExample as ImageExample
+from .images import ViTPasses as ViTPasses
 from .optimizer import AdamW as AdamW
 from .optimizer import MovingAverage as MovingAverage
+from .optimizer import SGD as SGD
 from .ordered import OrderedSum as OrderedSum
+from .passes import DocExtractPasses as DocExtractPasses
+from .passes import Passes as Passes
 from .prepared import PreparedError as PreparedError
 from .prepared import page_examples as page_examples
 from .prepared import prepared_examples as prepared_examples
@@ -95,9 +105,12 @@ from .runlog import read_log as read_log
 from .schedule import learning_rate as learning_rate
 from .settings import TrainSettings as TrainSettings
 from .stream import ExampleStream as ExampleStream
+from .task import ExampleLoss as ExampleLoss
+from .task import Task as Task
 from .trainable import ContractError as ContractError
 from .trainable import TrainableSet as TrainableSet
 from .trainable import named_set as named_set
+from .trainable import scaled_set as scaled_set
 from .trainable import trainable_set as trainable_set
 
 __version__ = "0.1.0"

@@ -2,6 +2,7 @@
 from dx_model import adamw_steps as adamw_steps
 from dx_model import available_paths as available_paths
 from dx_model import canonical_bytes as canonical_bytes
+from dx_model import ClassLoss as ClassLoss
 from dx_model import clean_text as clean_text
 from dx_model import clip_gradients as clip_gradients
 from dx_model import crop_page as crop_page
@@ -49,11 +50,16 @@ from dx_model import read_documents as read_documents
 from dx_model import read_pages as read_pages
 from dx_model import reading_order as reading_order
 from dx_model import runs_of_tags as runs_of_tags
+from dx_model import sgd_step as sgd_step
 from dx_model import StrictJSONError as StrictJSONError
 from dx_model import substream as substream
 from dx_model import Targets as Targets
 from dx_model import text_kinds as text_kinds
 from dx_model import uniform64 as uniform64
+from dx_model import ViT as ViT
+from dx_model import ViTConfig as ViTConfig
+from dx_model import ViTGradients as ViTGradients
+from dx_model import initial_vit_parameters as initial_vit_parameters
 from dx_model import window_id as window_id
 from dx_model import window_owners as window_owners
 from dx_model import Word as Word

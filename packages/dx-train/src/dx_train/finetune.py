@@ -11,7 +11,8 @@ from .coupled import Coupling
 from .run import Run, TrainResult
 from .runlog import locked
 from .settings import TrainSettings
-from .trainable import named_set, trainable_set
+from .task import Task
+from .trainable import named_set, scaled_set, trainable_set
 
 
 class Interrupted(KeyboardInterrupt):
@@ -30,12 +31,17 @@ class FineTune:
     coupling : Coupling, a loss over the whole batch in place of the settings' loss terms; it needs scales. With it any
         model can be trained: made from parameters (`type(model)(parameters)`) with a config that has `to_json()`,
         `specs`, `copy()`, `digest()`; with `repack()`, `save_pretrained(folder)`; on examples as `Example` says.
+    task : Task, for such a model with a loss of each example by itself (`image_classification()`). scales None: every
+        tensor, heads at 1 and the rest at settings.backbone_scale
     """
 
-    def __init__(self, settings: TrainSettings, *, scales=None, frozen_rows=None, coupling: Coupling | None = None):
+    def __init__(self, settings: TrainSettings, *, scales=None, frozen_rows=None, coupling: Coupling | None = None,
+                 task: Task | None = None):
+        if coupling is not None and task is not None:
+            raise ValueError("coupling and task are both given: expected one of them")
         if coupling is not None and scales is None:
             raise ValueError("coupling needs scales: a coupled loss does not say which tensors it reaches")
-        self.settings, self.coupling = settings, coupling
+        self.settings, self.coupling, self.task = settings, coupling, task
         self.scales, self.frozen_rows = scales, frozen_rows
 
     @contextlib.contextmanager
@@ -47,11 +53,13 @@ class FineTune:
                     ...
                 result = run.finish()
         """
-        losses = self.coupling
+        losses = self.coupling or self.task
         if losses is None:
             active = self.settings.active_losses()
             losses = Losses(model.config, active, self.settings.field_weight)
-        if self.scales is None:
+        if self.scales is None and self.task is not None:
+            trainable = scaled_set(model.parameters, self.settings.backbone_scale, self.frozen_rows)
+        elif self.scales is None:
             trainable = trainable_set(model.parameters, active, self.settings.backbone_scale, self.frozen_rows)
         else:
             trainable = named_set(model.parameters, self.scales, self.frozen_rows)

@@ -7,6 +7,7 @@ import numpy as np
 from .below import DocExtract, Gradients, Losses, LossPart, Workspace
 from .examples import TrainingError
 from .ordered import OrderedSum
+from .passes import DocExtractPasses, Passes
 
 
 @dataclass
@@ -21,15 +22,17 @@ class BatchResult:
 
 
 class BatchGradients:
-    """Computes the summed gradient of a batch of docextract examples, each with losses of its own (OrderedSum says how
-    the sum is made and what memory it takes).
+    """Computes the summed gradient of a batch of examples, each with losses of its own (OrderedSum says how the sum is
+    made and what memory it takes).
 
-    model, losses : what is computed · backbone : whether gradients go beyond the heads
+    model, losses : what is computed · backbone : whether gradients go beyond the heads · passes : of a model that is
+    not docextract; losses then take its outputs and the examples' targets as `Task` says
     """
 
-    def __init__(self, model: DocExtract, losses: Losses, backbone: bool = True):
-        self.model, self.losses, self.backbone = model, losses, backbone
-        self._sum = OrderedSum(lambda: Gradients(model.config), Workspace)
+    def __init__(self, model: DocExtract, losses: Losses, backbone: bool = True, passes: Passes | None = None):
+        self.losses = losses
+        self.passes = DocExtractPasses(model, losses.heads, backbone) if passes is None else passes
+        self._sum = OrderedSum(self.passes.new_gradients, self.passes.new_workspace)
 
     @property
     def total(self) -> Gradients:
@@ -46,12 +49,12 @@ class BatchGradients:
 
     def one(self, example, gradients: Gradients, space: Workspace, factor: float) -> dict[str, LossPart]:
         """Loss parts and gradient set of one example, scaled by factor."""
-        saved = self.model.forward_saved(example.page, space, self.losses.heads)
+        saved = self.passes.forward(example, space)
         parts, douts = self.losses.run(saved.outputs, example.targets, factor, space)
         for name, part in parts.items():
             if not math.isfinite(part.value):
                 raise TrainingError(f"example {example.id}: the {name} loss is {part.value}")
-        self.model.backward(saved, douts, gradients, backbone=self.backbone)
+        self.passes.backward(saved, douts, gradients)
         return parts
 
     def run(self, examples: list, prepare=None) -> BatchResult:
@@ -82,7 +85,7 @@ class BatchGradients:
     def find_fault(self, examples: list, names, prepare=None) -> tuple[str, str] | None:
         """(example id, tensor) of the first gradient among `names` that is not finite, example by example; None when
         every example's are (then their sum overflowed)."""
-        gradients, space = Gradients(self.model.config), Workspace()
+        gradients, space = self.passes.new_gradients(), self.passes.new_workspace()
         for item in examples:
             example = item if prepare is None else prepare(item)
             with np.errstate(all="ignore"):

@@ -16,10 +16,11 @@ from .coupled import CoupledGradients, Coupling
 from .early import EarlyStop
 from .examples import TrainingError, examples_digest
 from .gradients import BatchGradients
-from .optimizer import AdamW, MovingAverage
+from .optimizer import SGD, AdamW, MovingAverage
 from .runlog import Log
 from .schedule import learning_rate
 from .stream import ExampleStream
+from .task import Task
 from .trainable import TrainableSet
 
 MODEL_FILE, CONTRACT_FILE = "model.safetensors", "run.json"
@@ -80,7 +81,7 @@ class Run:
     state is whole: `save()` writes a checkpoint, `finish()` gives the result.
     """
 
-    def __init__(self, settings, model, examples, trainable: TrainableSet, losses: Losses | Coupling, *,
+    def __init__(self, settings, model, examples, trainable: TrainableSet, losses: Losses | Coupling | Task, *,
                  development=None, digests=None, folder=None, tell=None):
         self.settings, self.examples, self.trainable = settings, list(examples), trainable
         self.folder = None if folder is None else Path(folder)
@@ -90,11 +91,10 @@ class Run:
         self.parts = self._parts(digests, development, losses)
         self._make, self.step = type(model), 0
         self.model = self._make(self.parameters)
-        self.gradients = (CoupledGradients(losses.passes(self.model), losses.loss, losses.keep)
-                          if isinstance(losses, Coupling) else
-                          BatchGradients(self.model, losses, trainable.reaches_backbone))
-        self.optimizer = AdamW(self.parameters, trainable, beta1=settings.beta1, beta2=settings.beta2,
-                               eps=settings.eps, weight_decay=settings.weight_decay)
+        self.gradients = self._batches(losses)
+        self.optimizer = SGD(self.parameters, trainable) if settings.optimizer == "sgd" else AdamW(
+            self.parameters, trainable, beta1=settings.beta1, beta2=settings.beta2, eps=settings.eps,
+            weight_decay=settings.weight_decay)
         self.average = MovingAverage(self.parameters, trainable, settings.ema_decay) if settings.ema_decay else None
         self.early = EarlyStop(development, self._make, settings.evaluation_interval(len(self.examples)),
                                settings.patience)
@@ -105,6 +105,14 @@ class Run:
         self.log = Log(self.folder, self.step)
 
     # --- start -------------------------------------------------------------------------------------------------------
+
+    def _batches(self, losses):
+        """What computes the gradient of a batch."""
+        if isinstance(losses, Coupling):
+            return CoupledGradients(losses.passes(self.model), losses.loss, losses.keep)
+        if isinstance(losses, Task):
+            return BatchGradients(self.model, losses.loss, passes=losses.passes(self.model))
+        return BatchGradients(self.model, losses, self.trainable.reaches_backbone)
 
     def _check_inputs(self):
         seen = set()
@@ -128,7 +136,7 @@ class Run:
                  "settings": json_digest(self.settings.bits()), "trainable set": json_digest(trained),
                  "examples": examples_digest(self.examples),
                  "development part": "none" if development is None else "there"}
-        if isinstance(losses, Coupling):
+        if isinstance(losses, (Coupling, Task)):
             parts["loss"] = json_digest(losses.loss.settings())
         for name, digest in (digests or {}).items():
             if name in parts:
@@ -156,8 +164,8 @@ class Run:
         arrays = {}
         for i, (name, weights) in enumerate(zip(self.optimizer.names, self.optimizer.weights, strict=True)):
             arrays[f"weight/{i}/{name}"] = weights
-            arrays[f"first/{i}/{name}"] = self.optimizer.first[i]
-            arrays[f"second/{i}/{name}"] = self.optimizer.second[i]
+            for kind, moments in self.optimizer.moments.items():
+                arrays[f"{kind}/{i}/{name}"] = moments[i]
         for kind, parameters in (("average", self.average and self.average.parameters), ("best", self.early.best)):
             if parameters is not None:
                 for i, part in enumerate(self.trainable.parts(parameters)):
@@ -214,7 +222,7 @@ class Run:
 
     @ieee_mode()
     def advance(self) -> StepRecord:
-        """One step: gradients, check, clip, AdamW, average; then the evaluation and the log where they are due."""
+        """One step: gradients, check, clip, optimizer, average; then the evaluation and the log where they are due."""
         if self.done:
             raise ValueError(f"the run is over after {self.step} steps")
         if not self._whole:

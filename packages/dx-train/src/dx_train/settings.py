@@ -3,6 +3,7 @@ import dataclasses
 import math
 from dataclasses import dataclass
 
+OPTIMIZERS = ("adamw", "sgd")
 LOSS_TERMS = ("tag", "run", "role", "doc", "item", "key_value")
 
 NOT_BITS = ("checkpoint_every", "digest_every")  # may change between a run and its continuation
@@ -22,6 +23,7 @@ class TrainSettings:
     learning_rate : peak rate, reached at step warmup - 1 (steps count from 0)
     warmup : steps of linear warm-up
     final_rate : share of the peak that the linear decay ends with
+    optimizer : "adamw", or "sgd": w - rate * gradient, without decay
     weight_decay : AdamW's decoupled decay, on matrices and tables only
     beta1, beta2, eps : AdamW's constants
     clip_norm : global gradient norm above which gradients are scaled down; 0: no clipping
@@ -44,6 +46,7 @@ class TrainSettings:
     learning_rate: float = 1e-3
     warmup: int = 100
     final_rate: float = 0.1
+    optimizer: str = "adamw"
     weight_decay: float = 0.05
     beta1: float = 0.9
     beta2: float = 0.98
@@ -78,6 +81,8 @@ class TrainSettings:
     def _check(self):
         if self.seed >= 2 ** 32:
             raise ValueError(f"seed = {self.seed}: expected less than 2**32")
+        if self.optimizer not in OPTIMIZERS:
+            raise ValueError(f"optimizer = {self.optimizer!r}: expected one of {', '.join(map(repr, OPTIMIZERS))}")
         if self.batch < 1:
             raise ValueError(f"batch = {self.batch}: expected at least 1")
         if self.steps == 0 and self.epochs == 0:

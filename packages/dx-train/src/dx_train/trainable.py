@@ -104,6 +104,13 @@ def trainable_set(parameters: Parameters, active_losses, backbone_scale: float, 
     return named_set(parameters, scales, frozen_rows)
 
 
+def scaled_set(parameters, backbone_scale: float, frozen_rows=None) -> TrainableSet:
+    """Every tensor: heads at scale 1, the rest at backbone_scale; heads alone when that is 0."""
+    scales = {spec.name: 1.0 if spec.group == "head" else backbone_scale for spec in parameters.specs
+              if spec.group == "head" or backbone_scale > 0}
+    return named_set(parameters, scales, frozen_rows)
+
+
 def named_set(parameters: Parameters, scales: dict[str, float], frozen_rows=None) -> TrainableSet:
     """A set by an explicit allowlist: tensor name → learning-rate scale above 0, and rows of them to leave alone.
 

@@ -1,5 +1,12 @@
 """Readouts: contextual rows to pooled vectors, predictions, spans and scores, all typed (docs/readout.md)."""
+from .attention_pooling import AttentionPool as AttentionPool
+from .attention_pooling import diversity_penalty as diversity_penalty
 from .errors import ReadoutError as ReadoutError
+from .layers import LayerChoice as LayerChoice
+from .pooling import Pooled as Pooled
+from .pooling import Pooling as Pooling
+from .pooling import PoolingGradients as PoolingGradients
+from .pooling import pool as pool
 from .rows import RowTable as RowTable
 from .rows import admit_content_mask as admit_content_mask
 from .rows import boundary_index as boundary_index
@@ -8,6 +15,11 @@ from .rows import from_encoding as from_encoding
 from .rows import normalize_absent_offsets as normalize_absent_offsets
 from .rows import prompt_policy as prompt_policy
 from .rows import row_table as row_table
+from .selection import EmptyRows as EmptyRows
+from .selection import Selection as Selection
+from .selection import narrow as narrow
+from .selection import select_rows as select_rows
+from .selection import widen as widen
 from .spans import rows_overlapping_span as rows_overlapping_span
 from .spans import span_of_rows as span_of_rows
 from .spans import span_target as span_target

@@ -2,7 +2,7 @@
 import dx_kernels as k
 import numpy as np
 
-from . import interleave, progress
+from . import _readout_pooling, interleave, progress
 
 F = np.float32
 # query rows, rows of a document, documents, width: one query against its candidates
@@ -79,5 +79,6 @@ def contrastive(torch, shape):
 
 def parts(torch):
     """The parts there are."""
-    return [("maxsim", MAXSIM, lambda shape: maxsim(torch, shape)),
+    return [("pooling", _readout_pooling.SHAPES, lambda shape: _readout_pooling.sides(torch, shape)),
+            ("maxsim", MAXSIM, lambda shape: maxsim(torch, shape)),
             ("contrastive", CONTRASTIVE, lambda shape: contrastive(torch, shape))]

@@ -9,6 +9,7 @@
 #include "table.h"
 
 #define SUM_VECTORS 8 /* vectors of columns summed at once: 16 lanes of them stay in the first-level cache */
+#define AHEAD 8       /* rows read ahead */
 #define COLUMNS 512   /* columns of a task */
 
 typedef struct {
@@ -34,6 +35,8 @@ DX_INLINE void sum_columns(const job *a, ptrdiff_t b, ptrdiff_t j, const int vec
     for (ptrdiff_t i = 0; i < n; i++) {
         const float *row = a->x + row_of(s, begin + i) * s->d + j;
         dx_vf *restrict to = lane[i & 15];
+        const float *ahead = i + AHEAD < n ? a->x + row_of(s, begin + i + AHEAD) * s->d + j : row;
+        for (int v = 0; v < vectors; v++) __builtin_prefetch(ahead + v * DX_VL);
         float cut[SUM_VECTORS * DX_VL];
         if (left < vectors * DX_VL) {
             for (ptrdiff_t c = 0; c < vectors * DX_VL; c++) cut[c] = c < left ? row[c] : 0.0f;

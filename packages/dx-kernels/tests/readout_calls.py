@@ -2,7 +2,7 @@
 import dx_kernels as k
 import numpy as np
 from dx_numerics.testing.calls import call, out
-from kernel_calls import kernel
+from kernel_calls import kernel, mask
 
 
 def segments(n, draw):
@@ -11,6 +11,12 @@ def segments(n, draw):
     borders = np.cumsum(draw.whole(1, 5, n))
     starts = np.concatenate([[0], borders[borders < len(rows) // 2 + 1], [len(rows)]]).astype(np.int64)
     return rows, np.unique(starts)
+
+
+@kernel("list_rows", 3000)
+def list_rows(n, draw):
+    return [call(k.list_rows, mask(draw, 3, n), out(3 * n, dtype=np.int32), out(4, dtype=np.int64)),
+            call(k.list_rows, mask(draw, n, 1), out(n, dtype=np.int32), out(n + 1, dtype=np.int64))]
 
 
 @kernel("pool_sum_forward", 3000)

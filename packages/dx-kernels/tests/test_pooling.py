@@ -188,6 +188,19 @@ def test_wrong_lists_are_named(rows, starts, message):
             run(x, rows, starts)
 
 
+def test_list_rows(rng):
+    for shape in ((0, 3), (3, 0), (1, 1), (4, 9)):
+        mask = rng.integers(0, 3, shape).astype(np.uint8)
+        rows, borders = np.full(mask.size, -1, np.int32), np.empty(len(mask) + 1, np.int64)
+        n = k.list_rows(mask, rows, borders)
+        assert rows[:n].tolist() == np.flatnonzero(mask).tolist() and (rows[n:] == -1).all()
+        assert borders.tolist() == [0, *np.cumsum((mask != 0).sum(1)).tolist()]
+    with pytest.raises(ValueError, match=r"rows has shape \(2,\)"):
+        k.list_rows(np.ones((1, 3), np.uint8), rows[:2], borders[:2])
+    with pytest.raises(ValueError, match=r"borders has shape \(3,\): expected \(2,\)"):
+        k.list_rows(np.ones((1, 3), np.uint8), rows, borders[:3])
+
+
 def test_wrong_arguments_are_named():
     x, starts, y = np.ones((5, 3), f32), np.array([0, 5]), np.ones((1, 3), f32)
     with pytest.raises(ValueError, match=r"weights has shape \(4,\): expected \(5,\)"):

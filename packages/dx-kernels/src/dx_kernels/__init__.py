@@ -94,6 +94,7 @@ from .patch import patch_embed_forward as patch_embed_forward
 from .patch import patch_rows as patch_rows
 from .pointer import pointer_backward as pointer_backward
 from .pointer import pointer_forward as pointer_forward
+from .pooling import list_rows as list_rows
 from .pooling import pool_max_backward as pool_max_backward
 from .pooling import pool_max_forward as pool_max_forward
 from .pooling import pool_softmax_backward as pool_softmax_backward

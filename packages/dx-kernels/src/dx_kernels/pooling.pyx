@@ -46,6 +46,30 @@ cdef int set_segments(dx_segments *s, const int[::1] rows, const long long[::1] 
     return 0
 
 
+def list_rows(const unsigned char[:, ::1] mask not None, int[::1] rows not None, long long[::1] borders not None):
+    """rows := b * length + s of every mask[b, s] that is not 0, ascending; borders[b] := how many stand before example b.
+
+    Shapes    mask (batch, length) · rows (at least as many as are selected,) int32 · borders (batch + 1,) int64
+    Returns   the number of rows listed; without empty examples, rows[:number] and borders are the lists of the pools
+    Raises    ValueError: more than 2^31 - 1 places, rows too short, a shape that does not fit
+    """
+    cdef Py_ssize_t batch = mask.shape[0], length = mask.shape[1], b, s, n = 0, most = rows.shape[0]
+    if borders.shape[0] != batch + 1:
+        raise ValueError(f"borders has shape ({borders.shape[0]},): expected ({batch + 1},)")
+    if batch * length > 0x7fffffff:
+        raise ValueError(f"mask has {batch * length} places: expected at most {0x7fffffff}")
+    for b in range(batch):
+        borders[b] = n
+        for s in range(length):
+            if mask[b, s]:
+                if n == most:
+                    raise ValueError(f"rows has shape ({most},): expected at least one place for each selected row")
+                rows[n] = <int>(b * length + s)
+                n += 1
+    borders[batch] = n
+    return n
+
+
 def pool_sum_forward(const float[:, ::1] x not None, const int[::1] rows, const long long[::1] starts not None,
                      float[:, ::1] y not None, *, const float[::1] weights=None, const float[::1] divisors=None):
     """y[b] := (sum over the listed rows r of segment b of weight * x[r]) / divisors[b].

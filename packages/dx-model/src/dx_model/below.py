@@ -37,6 +37,7 @@ from dx_kernels import layer_norm_backward as layer_norm_backward
 from dx_kernels import layer_norm_forward as layer_norm_forward
 from dx_kernels import linear_backward as linear_backward
 from dx_kernels import linear_forward as linear_forward
+from dx_kernels import list_rows as list_rows
 from dx_kernels import matmul as matmul
 from dx_kernels import normal32 as normal32
 from dx_kernels import numerics_ref as numerics_ref

@@ -3,6 +3,13 @@ from .attention_pooling import AttentionPool as AttentionPool
 from .attention_pooling import diversity_penalty as diversity_penalty
 from .errors import ReadoutError as ReadoutError
 from .layers import LayerChoice as LayerChoice
+from .pieces import WordLabel as WordLabel
+from .pieces import Words as Words
+from .pieces import expand_labels as expand_labels
+from .pieces import pool_words as pool_words
+from .pieces import reduce_pieces as reduce_pieces
+from .pieces import word_spans as word_spans
+from .pieces import words_of_rows as words_of_rows
 from .pooling import Pooled as Pooled
 from .pooling import Pooling as Pooling
 from .pooling import PoolingGradients as PoolingGradients

@@ -138,24 +138,28 @@ class WeightedMean:
 
     def weights(self, selected: Selection, weights):
         """(w (listed,), their sums (kept,)), float32."""
-        if self.name == "position_weighted_mean":
-            w = (selected.ranks() + 1).astype(F32)
-        else:
-            require(weights is not None, "weights", None, "weights (B, S) of the weighted mean")
-            weights = widen(weights, "weights")
-            require(weights.shape == selected.shape, "weights.shape", weights.shape, str(selected.shape))
-            w = np.ascontiguousarray(weights.reshape(-1)[selected.rows])
-            bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
-            if len(bad):
-                at = divmod(int(selected.rows[bad[0]]), selected.shape[1])
-                raise ReadoutError(f"weights[{at[0]}, {at[1]}]", float(w[bad[0]]), "a finite number >= 0")
+        given = self.name == "weighted_mean"
+        w = self.given(selected, weights) if given else (selected.ranks() + 1).astype(F32)
         mass = np.empty((len(selected.kept), 1), F32)
         pool_sum_forward(w.reshape(-1, 1), None, selected.starts, mass)
-        bad = np.flatnonzero((mass[:, 0] == 0) | np.isinf(mass[:, 0]))
+        bad = np.flatnonzero((mass == 0) | np.isinf(mass)) if given else ()
         if len(bad):
             raise ReadoutError(f"weights of example {selected.kept[bad[0]]}", float(mass[bad[0], 0]),
                                "a sum above 0 and finite")
-        return w, mass[:, 0].copy()
+        return w, mass.reshape(-1)
+
+    @staticmethod
+    def given(selected, weights):
+        """(listed,) float32 of the given weights (B, S), checked where a row is selected."""
+        require(weights is not None, "weights", None, "weights (B, S) of the weighted mean")
+        weights = widen(weights, "weights")
+        require(weights.shape == selected.shape, "weights.shape", weights.shape, str(selected.shape))
+        w = np.ascontiguousarray(weights.reshape(-1)[selected.rows])
+        bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
+        if len(bad):
+            at = divmod(int(selected.rows[bad[0]]), selected.shape[1])
+            raise ReadoutError(f"weights[{at[0]}, {at[1]}]", float(w[bad[0]]), "a finite number >= 0")
+        return w
 
     def forward(self, x, selected, parameters, weights):
         w, mass = self.weights(selected, weights)
@@ -301,17 +305,15 @@ class Pooling:
         require(mask.shape == x.shape[:2], "mask.shape", mask.shape, str(x.shape[:2]))
         parameters = check_parameters(parameters, self.parameter_shapes(x.shape[2]))
         selected = self.empty.select(attention, mask, special)
-        d, saved, at = x.shape[2], [], 0
-        rows = x.reshape(-1, d)
-        vectors = np.zeros((len(x), self.width(d)), F32)
-        if self.empty.policy == "learned":
-            vectors[selected.empty] = parameters["empty.vector"]
-        for mode in self.modes:
-            y, kept = mode.forward(rows, selected, parameters, weights)
-            vectors[selected.kept, at:at + y.shape[1]] = y
-            at += y.shape[1]
-            saved.append(kept)
-        return Pooled(narrow(vectors, self.output_dtype), selected, (x.shape, tuple(saved)))
+        rows = x.reshape(-1, x.shape[2])
+        parts, saved = zip(*[mode.forward(rows, selected, parameters, weights) for mode in self.modes], strict=True)
+        vectors = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        if len(selected.empty):
+            kept, vectors = vectors, np.zeros((len(x), vectors.shape[1]), F32)
+            vectors[selected.kept] = kept
+            if self.empty.policy == "learned":
+                vectors[selected.empty] = parameters["empty.vector"]
+        return Pooled(narrow(vectors, self.output_dtype), selected, (x.shape, saved))
 
     @ieee_mode()
     def backward(self, pooled: Pooled, dvectors) -> PoolingGradients:

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..below import ieee_mode
+from ..below import ieee_mode, list_rows
 from .errors import ReadoutError, require
 from .rows import admit_content_mask
 
@@ -24,6 +24,8 @@ def widen(values, name: str = "hidden", dtype: str | None = None) -> np.ndarray:
         Any other dtype, binary64 among them: nothing is rounded on the way in.
     """
     values = np.asarray(values)
+    if values.dtype == np.float32 and dtype is None:
+        return np.ascontiguousarray(values)
     if dtype == "bfloat16" and values.dtype == np.uint16:
         return (values.astype(np.uint32) << np.uint32(16)).view(np.float32)
     require(values.dtype in (np.float32, np.float16) and dtype in (None, values.dtype.name), f"{name}.dtype",
@@ -32,15 +34,16 @@ def widen(values, name: str = "hidden", dtype: str | None = None) -> np.ndarray:
     return np.ascontiguousarray(values, np.float32)
 
 
-@ieee_mode()
 def narrow(values: np.ndarray, dtype: str) -> np.ndarray:
     """float32 values in the output format, to nearest, ties to even: float32, float16, or bfloat16 as uint16 bits."""
     require(dtype in FORMATS, "output_dtype", dtype, " or ".join(FORMATS))
+    if dtype == "float32":
+        return values
     if dtype == "bfloat16":
         bits = values.view(np.uint32)
         rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
         return np.where(np.isnan(values), np.uint32(0x7FC0), rounded).astype(np.uint16)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"), ieee_mode():
         return values.astype(dtype)
 
 
@@ -77,13 +80,14 @@ def select_rows(mask) -> Selection:
     """Selection of a (B, S) bool mask."""
     mask = np.asarray(mask)
     require(mask.dtype == np.bool_ and mask.ndim == 2, "mask", f"{mask.dtype.name} {mask.shape}", "bool (B, S)")
-    batch, length = mask.shape
-    rows = np.flatnonzero(mask)
-    borders = np.searchsorted(rows, np.arange(batch + 1) * length)
-    counts = borders[1:] - borders[:-1]
-    kept, empty = np.flatnonzero(counts), np.flatnonzero(counts == 0)
-    starts = np.append(borders[kept], len(rows)).astype(np.int64)
-    return Selection((batch, length), rows.astype(np.int32), starts, kept, empty)
+    rows, borders = np.empty(mask.size, np.int32), np.empty(len(mask) + 1, np.int64)
+    listed = list_rows(np.ascontiguousarray(mask).view(np.uint8), rows, borders)
+    filled = borders[1:] != borders[:-1]
+    kept = np.flatnonzero(filled)
+    if len(kept) == len(mask):
+        return Selection(mask.shape, rows[:listed], borders, kept, kept[:0])
+    starts = np.append(borders[kept], np.int64(listed))
+    return Selection(mask.shape, rows[:listed], starts, kept, np.flatnonzero(~filled))
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ static void forward_blocks(void *context, ptrdiff_t begin, ptrdiff_t end, int wo
         if (a->bias) prefetch(a->bias + (h * a->nq + i) * a->nk, rows * a->nk);
         DX_FN(gemm_rows)(rows, wanted, a->d, a->q + i * a->q_stride + h * a->d, a->q_stride, packed_k, s, c->s_stride);
         softmax_block(c, h, i, rows, s);
-        DX_FN(gemm_rows)(rows, a->d, dx_round16(a->nk), s, c->s_stride, packed_v,
+        DX_FN(gemm_rows)(rows, a->d, a->nk, s, c->s_stride, packed_v,
                          a->out + i * a->out_stride + h * a->d, a->out_stride);
     }
 }

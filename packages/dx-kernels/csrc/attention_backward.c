@@ -42,9 +42,8 @@ static void query_blocks(void *context, ptrdiff_t begin, ptrdiff_t end, int work
             if (a->dout)
                 dx_softmax_backward_row(nk, a->probs_in + at, row, c->scale, row, a->dbias ? a->dbias + at : NULL);
             else dx_scale_row(nk, a->dscores + at, c->scale, row);
-            for (ptrdiff_t j = nk; j < dx_round16(nk); j++) row[j] = 0.0f;
         }
-        DX_FN(gemm_rows)(rows, d, dx_round16(nk), ds, c->s_stride, packed_k, a->dq + i * a->dq_stride + h * d,
+        DX_FN(gemm_rows)(rows, d, nk, ds, c->s_stride, packed_k, a->dq + i * a->dq_stride + h * d,
                          a->dq_stride);
     }
 }

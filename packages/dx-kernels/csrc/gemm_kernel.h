@@ -57,8 +57,7 @@ DX_INLINE void dx_tile_step(const int MR, const int NV, dx_vf *c, const float *a
 }
 
 /* C tile := A (MR rows) * B (NV vectors of columns). chunks: full chunks of 16 in K; tail: K mod 16, the rows of the last
- * partial chunk. A packed strip holds its own padding and comes with tail 0 and all chunks counted; else operands are read
- * for k < K only.
+ * partial chunk. Operands are used for k < K only; what is packed has room for whole chunks.
  *
  * The padding of a partial chunk is not executed lane by lane: one addition of +0 to the finished dot has the same bits.
  * fma(+0, +0, s) is s, but +0 for s = -0. So the padded dot and the one without differ at most in the sign of zero
@@ -90,6 +89,7 @@ DX_INLINE void dx_tile(const int MR, const int NV, const int a_kind, const int b
             DX_UNROLL(2)
             for (int h = 0; h < G; h++)
                 if (lane + 8 * h < tail) dx_tile_step(MR, NV, c + h * T, ap + h * a_lane, a_step, bp + h * b_lane);
+            ap += G * MR;
             bp += G * NV * DX_VL;
         }
         if (a_kind == DX_A_PACKED) a = ap;

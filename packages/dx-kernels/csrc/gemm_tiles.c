@@ -86,7 +86,7 @@ static void one_tile(const dx_gemm_job *g, ptrdiff_t i, ptrdiff_t m, ptrdiff_t j
     _Alignas(64) float tile[DX_GEMM_MR * DX_GEMM_NR];
     float *c = g->C + i * g->ldc + j, *out = through ? tile : c;
     const ptrdiff_t out_step = through ? width : g->ldc;
-    if (rows) strip[m][NV](dx_rounded_k(K) / 16, 0, rows, 0, b, 0, out, out_step);
+    if (rows) strip[m][NV](K / 16, K % 16, rows, 0, b, 0, out, out_step);
     else if (g->trans_a) turned[m][NV](K / 16, K % 16, g->A + i, g->lda, b, 0, out, out_step);
     else (is_direct ? direct : plain)[m][NV](K / 16, K % 16, g->A + i * g->lda, g->lda, b, g->ldb, out, out_step);
     if (g->epilogue) g->epilogue(g->context, tile, width, c, g->ldc, i, j, m, n);

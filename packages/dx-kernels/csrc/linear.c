@@ -13,9 +13,62 @@ typedef struct {
     int activation;
 } after_job;
 
-/* Rows of a block from tile to c; n is a constant where it can be (a whole panel), so that the loops unroll. */
-DX_INLINE void finish_rows(const after_job *a, const float *tile, ptrdiff_t width, float *c, ptrdiff_t ldc,
-                           ptrdiff_t at, ptrdiff_t m, const ptrdiff_t n)
+/* A block of whole panels in one pass: tile to c, and to pre and saved. */
+DX_INLINE void finish_panel(const after_job *a, const float *tile, float *c, ptrdiff_t ldc, ptrdiff_t at,
+                            ptrdiff_t col, ptrdiff_t m)
+{
+    dx_vf bias[DX_GEMM_NV];
+    for (int j = 0; j < DX_GEMM_NV; j++) bias[j] = a->bias ? dx_vload(a->bias + col + j * DX_VL) : (dx_vf){0};
+    for (ptrdiff_t r = 0; r < m; r++, tile += DX_GEMM_NR, c += ldc, at += a->out) {
+        DX_UNROLL(4)
+        for (int j = 0; j < DX_GEMM_NV; j++) {
+            dx_vf v = dx_vload(tile + j * DX_VL);
+            if (a->bias) v = v + bias[j];
+            if (a->pre) dx_vstore(a->pre + at + j * DX_VL, v);
+            if (a->activation == DX_LINEAR_RELU) v = dx_vselect(v < (dx_vf){0}, (dx_vf){0}, v + (dx_vf){0});
+            if (a->residual) v = v + dx_vload(a->residual + at + j * DX_VL);
+            dx_vstore(c + j * DX_VL, v);
+        }
+    }
+}
+
+#if DX_VL >= 8
+/* The same with the tanh form of GELU: rows rows at a time, as many vectors as the tanh takes. */
+DX_INLINE void gelu_panel(const int rows, const after_job *a, const float *tile, float *c, ptrdiff_t ldc, ptrdiff_t at,
+                          ptrdiff_t col)
+{
+    dx_vf v[DX_TANH_VECTORS], terms[DX_TANH_VECTORS];
+    DX_UNROLL(4)
+    for (int i = 0; i < rows * DX_GEMM_NV; i++) {
+        const ptrdiff_t j = i % DX_GEMM_NV * DX_VL;
+        v[i] = dx_vload(tile + i * DX_VL);
+        if (a->bias) v[i] = v[i] + dx_vload(a->bias + col + j);
+        if (a->pre) dx_vstore(a->pre + at + i / DX_GEMM_NV * a->out + j, v[i]);
+    }
+    dx_gelu_tanh_of(rows * DX_GEMM_NV, v, v, terms);
+    DX_UNROLL(4)
+    for (int i = 0; i < rows * DX_GEMM_NV; i++) {
+        const ptrdiff_t r = i / DX_GEMM_NV, j = i % DX_GEMM_NV * DX_VL;
+        if (a->saved) dx_vstore(a->saved + at + r * a->out + j, terms[i]);
+        if (a->residual) v[i] = v[i] + dx_vload(a->residual + at + r * a->out + j);
+        dx_vstore(c + r * ldc + j, v[i]);
+    }
+}
+
+static void gelu_panels(const after_job *a, const float *tile, float *c, ptrdiff_t ldc, ptrdiff_t at, ptrdiff_t col,
+                        ptrdiff_t m)
+{
+    enum { ROWS = DX_TANH_VECTORS / DX_GEMM_NV };
+    ptrdiff_t r = 0;
+    for (; r + ROWS <= m; r += ROWS)
+        gelu_panel(ROWS, a, tile + r * DX_GEMM_NR, c + r * ldc, ldc, at + r * a->out, col);
+    for (; r < m; r++) gelu_panel(1, a, tile + r * DX_GEMM_NR, c + r * ldc, ldc, at + r * a->out, col);
+}
+#endif
+
+/* Rows of a ragged block, or of one with a slower activation, step by step. */
+static void finish_rows(const after_job *a, const float *tile, ptrdiff_t width, float *c, ptrdiff_t ldc, ptrdiff_t at,
+                        ptrdiff_t m, ptrdiff_t n)
 {
     for (ptrdiff_t r = 0; r < m; r++, at += a->out) {
         if (a->residual) for (ptrdiff_t j = 0; j < n; j++) c[r * ldc + j] = tile[r * width + j] + a->residual[at + j];
@@ -23,8 +76,8 @@ DX_INLINE void finish_rows(const after_job *a, const float *tile, ptrdiff_t widt
     }
 }
 
-DX_INLINE void bias_rows(const after_job *a, float *tile, ptrdiff_t width, ptrdiff_t at, ptrdiff_t col, ptrdiff_t m,
-                         const ptrdiff_t n)
+static void bias_rows(const after_job *a, float *tile, ptrdiff_t width, ptrdiff_t at, ptrdiff_t col, ptrdiff_t m,
+                      ptrdiff_t n)
 {
     for (ptrdiff_t r = 0; r < m; r++, at += a->out) {
         float *t = tile + r * width;
@@ -38,8 +91,19 @@ static void after(void *context, float *tile, ptrdiff_t width, float *c, ptrdiff
 {
     const after_job *a = context;
     const ptrdiff_t at = row * a->out + col, all = m * width;
-    if (n == DX_GEMM_NR) bias_rows(a, tile, width, at, col, m, DX_GEMM_NR);
-    else bias_rows(a, tile, width, at, col, m, n);
+    if (n == DX_GEMM_NR) {
+        if (a->activation == DX_LINEAR_PLAIN || a->activation == DX_LINEAR_RELU) {
+            finish_panel(a, tile, c, ldc, at, col, m);
+            return;
+        }
+#if DX_VL >= 8
+        if (a->activation == DX_LINEAR_GELU_TANH) {
+            gelu_panels(a, tile, c, ldc, at, col, m);
+            return;
+        }
+#endif
+    }
+    bias_rows(a, tile, width, at, col, m, n);
     switch (a->activation) {
     case DX_LINEAR_RELU:
         for (ptrdiff_t q = 0; q < all; q++) tile[q] = dx_relu(tile[q]);
@@ -59,8 +123,7 @@ static void after(void *context, float *tile, ptrdiff_t width, float *c, ptrdiff
     default:
         break;
     }
-    if (n == DX_GEMM_NR) finish_rows(a, tile, width, c, ldc, at, m, DX_GEMM_NR);
-    else finish_rows(a, tile, width, c, ldc, at, m, n);
+    finish_rows(a, tile, width, c, ldc, at, m, n);
 }
 
 int DX_FN(linear_forward)(int degree, ptrdiff_t rows, ptrdiff_t in, ptrdiff_t out, const float *x, ptrdiff_t ldx,

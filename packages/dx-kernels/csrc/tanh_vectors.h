@@ -69,20 +69,28 @@ DX_INLINE void dx_tanh_vectors(const int n, const dx_vf *in, dx_vf *out)
     }
 }
 
-/* n vectors of x: y = gelu(x), and t = its tanh terms unless NULL. y may be x. */
+/* n vectors: y = gelu(x), terms = its tanh terms; y may be x. */
+DX_INLINE void dx_gelu_tanh_of(const int n, const dx_vf *x, dx_vf *y, dx_vf *terms)
+{
+    dx_vf u[DX_TANH_VECTORS];
+    DX_UNROLL(8)
+    for (int i = 0; i < n; i++) u[i] = DX_GELU_C0 * (x[i] + DX_GELU_C1 * (x[i] * (x[i] * x[i])));
+    dx_tanh_vectors(n, u, terms);
+    DX_UNROLL(8)
+    for (int i = 0; i < n; i++) y[i] = (0.5f * x[i]) * (1.0f + terms[i]);
+}
+
+/* The same in memory; t may be NULL. */
 DX_INLINE void dx_gelu_tanh_vectors(const int n, const float *x, float *y, float *t)
 {
-    dx_vf v[DX_TANH_VECTORS], u[DX_TANH_VECTORS], terms[DX_TANH_VECTORS];
+    dx_vf v[DX_TANH_VECTORS], terms[DX_TANH_VECTORS];
     DX_UNROLL(8)
-    for (int i = 0; i < n; i++) {
-        v[i] = dx_vload(x + i * DX_VL);
-        u[i] = DX_GELU_C0 * (v[i] + DX_GELU_C1 * (v[i] * (v[i] * v[i])));
-    }
-    dx_tanh_vectors(n, u, terms);
+    for (int i = 0; i < n; i++) v[i] = dx_vload(x + i * DX_VL);
+    dx_gelu_tanh_of(n, v, v, terms);
     DX_UNROLL(8)
     for (int i = 0; i < n; i++) {
         if (t) dx_vstore(t + i * DX_VL, terms[i]);
-        dx_vstore(y + i * DX_VL, (0.5f * v[i]) * (1.0f + terms[i]));
+        dx_vstore(y + i * DX_VL, v[i]);
     }
 }
 #endif

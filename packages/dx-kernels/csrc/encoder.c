@@ -131,8 +131,8 @@ static void activated_again(int degree, const dx_encoder *e, const kept *k, floa
     dx_rt.parallel(activate_task, &s, n, dx_grain(n, e->activation == DX_LINEAR_GELU_TANH ? 2.0 : 20.0, degree), degree);
 }
 
-int DX_FN(encoder_backward)(int degree, const dx_encoder *e, const float *saved, float *dx, float *const *grads,
-                            float *dbias)
+int DX_FN(encoder_backward)(int degree, const dx_encoder *e, const float *saved, float *dx, int add,
+                            float *const *grads, float *dbias)
 {
     const ptrdiff_t n = e->n, d = e->d, inner = e->inner, pairs = e->heads * n * n;
     const size_t f = sizeof(float);
@@ -153,19 +153,19 @@ int DX_FN(encoder_backward)(int degree, const dx_encoder *e, const float *saved,
 
         activated_again(degree, e, &k, hidden);
         status |= DX_FN(linear_backward)(degree, n, inner, d, dx, d, hidden, inner, w[DX_BLOCK_FC2_W], p[3], dhidden,
-                                         inner, g[DX_BLOCK_FC2_W], g[DX_BLOCK_FC2_B]);
+                                         inner, add, g[DX_BLOCK_FC2_W], g[DX_BLOCK_FC2_B]);
         status |= e->activation == DX_LINEAR_GELU_TANH
                       ? DX_FN(gelu_tanh_backward)(degree, n * inner, dhidden, k.pre, k.t, dhidden)
                       : DX_FN(gelu_erf_backward)(degree, n * inner, dhidden, k.pre, dhidden);
         normed_again(degree, e, k.xhat2, w[DX_BLOCK_LN2_W], w[DX_BLOCK_LN2_B], norm);
         status |= DX_FN(linear_backward)(degree, n, d, inner, dhidden, inner, norm, d, w[DX_BLOCK_FC1_W], p[2], rows, d,
-                                         g[DX_BLOCK_FC1_W], g[DX_BLOCK_FC1_B]);
+                                         add, g[DX_BLOCK_FC1_W], g[DX_BLOCK_FC1_B]);
         status |= DX_FN(layer_norm_backward)(degree, n, d, rows, k.xhat2, k.inv2, w[DX_BLOCK_LN2_W], norm,
-                                             g[DX_BLOCK_LN2_W], g[DX_BLOCK_LN2_B]);
+                                             add, g[DX_BLOCK_LN2_W], g[DX_BLOCK_LN2_B]);
         add_in_place(degree, n * d, norm, dx);
 
         status |= DX_FN(linear_backward)(degree, n, d, d, dx, d, k.att, d, w[DX_BLOCK_PROJ_W], p[1], rows, d,
-                                         g[DX_BLOCK_PROJ_W], g[DX_BLOCK_PROJ_B]);
+                                         add, g[DX_BLOCK_PROJ_W], g[DX_BLOCK_PROJ_B]);
         dx_attention a = attention_of(e, k.qkv);
         float *dbias_here = !dbias ? NULL : i == e->blocks - 1 ? dbias : dbias_block;
         a.probs_in = k.probs;
@@ -179,9 +179,9 @@ int DX_FN(encoder_backward)(int degree, const dx_encoder *e, const float *saved,
         if (dbias_here && dbias_here != dbias) add_in_place(degree, pairs, dbias_here, dbias);
         normed_again(degree, e, k.xhat1, w[DX_BLOCK_LN1_W], w[DX_BLOCK_LN1_B], norm);
         status |= DX_FN(linear_backward)(degree, n, d, 3 * d, dqkv, 3 * d, norm, d, w[DX_BLOCK_QKV_W], p[0], rows, d,
-                                         g[DX_BLOCK_QKV_W], g[DX_BLOCK_QKV_B]);
+                                         add, g[DX_BLOCK_QKV_W], g[DX_BLOCK_QKV_B]);
         status |= DX_FN(layer_norm_backward)(degree, n, d, rows, k.xhat1, k.inv1, w[DX_BLOCK_LN1_W], norm,
-                                             g[DX_BLOCK_LN1_W], g[DX_BLOCK_LN1_B]);
+                                             add, g[DX_BLOCK_LN1_W], g[DX_BLOCK_LN1_B]);
         add_in_place(degree, n * d, norm, dx);
     }
     dx_scratch_release(mark);

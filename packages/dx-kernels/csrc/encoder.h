@@ -8,8 +8,8 @@
  * keys; with causal, row i admits keys 0..i. activation: DX_LINEAR_GELU_TANH or DX_LINEAR_GELU_ERF. x (n, d) is read and replaced.
  *
  * saved: encoder_saved_floats floats that forward fills for backward, or NULL (inference; the bits are the same).
- * Backward replaces dx (gradient of the output) by the gradient of the input; grads: 12 pointers a block, assigned;
- * dbias (heads, n, n), assigned: the blocks' bias gradients added from the last block to the first; or NULL. */
+ * Backward replaces dx (gradient of the output) by the gradient of the input; grads: 12 pointers a block, assigned, or
+ * with add each finished gradient added to what is there; dbias (heads, n, n), assigned: the blocks' bias gradients added from the last block to the first; or NULL. */
 #ifndef DX_ENCODER_H
 #define DX_ENCODER_H
 
@@ -31,5 +31,5 @@ typedef struct {
 #define DX_ENCODER(F) \
     F(ptrdiff_t, encoder_saved_floats, (const dx_encoder *e)) \
     F(int, encoder_forward, (int degree, const dx_encoder *e, float *x, float *saved)) \
-    F(int, encoder_backward, (int degree, const dx_encoder *e, const float *saved, float *dx, float *const *grads, \
-                              float *dbias))
+    F(int, encoder_backward, (int degree, const dx_encoder *e, const float *saved, float *dx, int add, \
+                              float *const *grads, float *dbias))

@@ -16,6 +16,7 @@ typedef struct {
     ptrdiff_t rows, d;
     const float *x, *weight, *bias, *dy, *xhat_in, *inv_in;
     float eps, *y, *xhat, *inv, *dx, *dweight, *dbias, *scratch;
+    int add;
 } job;
 
 /* out = x - shift; returns sum16(out), or dot16(out, out). One pass, the operations of the dot unchanged. */
@@ -145,8 +146,9 @@ DX_INLINE void column_block(const job *a, ptrdiff_t j0, const int vectors)
         for (int l = 0; l < h; l++)
             for (int v = 0; v < vectors; v++) { w[l][v] += w[l + h][v]; b[l][v] += b[l + h][v]; }
     for (ptrdiff_t c = 0; c < vectors * DX_VL && c < left; c++) {
-        if (a->dweight) a->dweight[j0 + c] = w[0][c / DX_VL][c % DX_VL];
-        if (a->dbias) a->dbias[j0 + c] = b[0][c / DX_VL][c % DX_VL];
+        const float dw = w[0][c / DX_VL][c % DX_VL], db = b[0][c / DX_VL][c % DX_VL];
+        if (a->dweight) a->dweight[j0 + c] = a->add ? a->dweight[j0 + c] + dw : dw;
+        if (a->dbias) a->dbias[j0 + c] = a->add ? a->dbias[j0 + c] + db : db;
     }
 }
 
@@ -163,10 +165,11 @@ static void column_sums(void *context, ptrdiff_t begin, ptrdiff_t end, int worke
 }
 
 int DX_FN(layer_norm_backward)(int degree, ptrdiff_t rows, ptrdiff_t d, const float *dy, const float *xhat,
-                               const float *inv, const float *weight, float *dx, float *dweight, float *dbias)
+                               const float *inv, const float *weight, float *dx, int add, float *dweight,
+                               float *dbias)
 {
     job a = {.rows = rows, .d = d, .dy = dy, .xhat_in = xhat, .inv_in = inv, .weight = weight, .dx = dx,
-             .dweight = dweight, .dbias = dbias};
+             .dweight = dweight, .dbias = dbias, .add = add};
     dx_mark mark = dx_scratch_mark();
     if (dx && !(a.scratch = dx_scratch(sizeof(float) * (size_t)(degree * d)))) return DX_NO_MEMORY;
     ptrdiff_t width = COLUMN_VECTORS * DX_VL, blocks = (d + width - 1) / width;

@@ -1,7 +1,9 @@
 /* Linear layers: a matrix product with what follows it done on every block of the output while it is in cache.
  *
  *   u = dot16(x[r], weight[o]) + bias[o]       y = activation(u) + residual       each step rounded by itself
- *   dx[r][i] = dot16 over o of dy * weight     dweight[o][i] = dot16 over rows of dy * x     dbias[o] = sum16 over rows */
+ *   dx[r][i] = dot16 over o of dy * weight     dweight[o][i] = dot16 over rows of dy * x     dbias[o] = sum16 over rows
+ *
+ * A gradient that is added to one that is there is finished first, then added: one more rounding, as if by itself. */
 #include "gemm_kernel.h"
 #include "table.h"
 #include "tanh_vectors.h"
@@ -136,7 +138,7 @@ int DX_FN(linear_forward)(int degree, ptrdiff_t rows, ptrdiff_t in, ptrdiff_t ou
                        something ? after : NULL, &a);
 }
 
-typedef struct { ptrdiff_t rows, out, lddy; const float *dy; float *dbias; } bias_job;
+typedef struct { ptrdiff_t rows, out, lddy; int add; const float *dy; float *dbias; } bias_job;
 
 #define SUM_VECTORS 4 /* vectors of columns summed at once: whole cache lines, next to each other */
 
@@ -162,7 +164,10 @@ DX_INLINE void bias_columns(const bias_job *a, ptrdiff_t j, const int vectors)
     for (int h = 8; h; h >>= 1)
         for (int l = 0; l < h; l++)
             for (int v = 0; v < vectors; v++) lane[l][v] = lane[l][v] + lane[l + h][v];
-    for (ptrdiff_t c = 0; c < vectors * DX_VL && c < left; c++) a->dbias[j + c] = lane[0][c / DX_VL][c % DX_VL];
+    for (ptrdiff_t c = 0; c < vectors * DX_VL && c < left; c++) {
+        const float sum = lane[0][c / DX_VL][c % DX_VL];
+        a->dbias[j + c] = a->add ? a->dbias[j + c] + sum : sum;
+    }
 }
 
 /* Blocks begin..end-1 of SUM_VECTORS vectors of columns. */
@@ -176,18 +181,30 @@ static void bias_sums(void *context, ptrdiff_t begin, ptrdiff_t end, int worker)
     for (; j < stop; j += DX_VL) bias_columns(a, j, 1);
 }
 
+/* Epilogue: the block is added to what C holds. */
+static void add_block(void *context, float *tile, ptrdiff_t width, float *c, ptrdiff_t ldc, ptrdiff_t row, ptrdiff_t col,
+                      ptrdiff_t m, ptrdiff_t n)
+{
+    (void)context; (void)row; (void)col;
+    for (ptrdiff_t r = 0; r < m; r++, tile += width, c += ldc)
+        if (n == DX_GEMM_NR)
+            for (int j = 0; j < DX_GEMM_NR; j += DX_VL) dx_vstore(c + j, dx_vload(c + j) + dx_vload(tile + j));
+        else for (ptrdiff_t j = 0; j < n; j++) c[j] = c[j] + tile[j];
+}
+
 int DX_FN(linear_backward)(int degree, ptrdiff_t rows, ptrdiff_t in, ptrdiff_t out, const float *dy, ptrdiff_t lddy,
                            const float *x, ptrdiff_t ldx, const float *weight, const float *packed, float *dx,
-                           ptrdiff_t lddx, float *dweight, float *dbias)
+                           ptrdiff_t lddx, int add, float *dweight, float *dbias)
 {
     int status = DX_OK;
     if (dbias) {
-        bias_job b = {rows, out, lddy, dy, dbias};
+        bias_job b = {rows, out, lddy, add, dy, dbias};
         const ptrdiff_t width = SUM_VECTORS * DX_VL, count = (out + width - 1) / width;
         dx_rt.parallel(bias_sums, &b, count, dx_grain(count, (double)(rows * width) / 4, degree), degree);
     }
     if (dweight)
-        status = DX_FN(gemm)(degree, 1, 0, out, in, rows, dy, lddy, x, ldx, NULL, dweight, in, NULL, NULL);
+        status = DX_FN(gemm)(degree, 1, 0, out, in, rows, dy, lddy, x, ldx, NULL, dweight, in,
+                             add ? add_block : NULL, NULL);
     if (dx && status == DX_OK)
         status = DX_FN(gemm)(degree, 0, 0, rows, in, out, dy, lddy, weight, in, packed, dx, lddx, NULL, NULL);
     return status;

@@ -47,7 +47,7 @@ static void layer_norm(void)
     float *dy = between(ROWS * D, "norm.dy", -1, 1), y[ROWS * D], xhat[ROWS * D], inv[ROWS], dx[ROWS * D], dw[D], db[D];
     require(t->layer_norm_forward(1, ROWS, D, x, w, b, 1e-5f, y, xhat, inv));
     report(path, "layer_norm_forward", 'f', y, ROWS * D);
-    require(t->layer_norm_backward(1, ROWS, D, dy, xhat, inv, w, dx, dw, db));
+    require(t->layer_norm_backward(1, ROWS, D, dy, xhat, inv, w, dx, 0, dw, db));
     report(path, "layer_norm_dx", 'f', dx, ROWS * D);
     report(path, "layer_norm_dweight", 'f', dw, D);
     report(path, "layer_norm_dbias", 'f', db, D);
@@ -90,7 +90,7 @@ static void linear(void)
         require(t->linear_forward(1, ROWS, IN, OUT, x, IN, w, NULL, b, kinds[k], r, NULL, NULL, y, OUT));
         report(path, names[k], 'f', y, ROWS * OUT);
     }
-    require(t->linear_backward(1, ROWS, IN, OUT, dy, OUT, x, IN, w, NULL, dx, IN, dw, db));
+    require(t->linear_backward(1, ROWS, IN, OUT, dy, OUT, x, IN, w, NULL, dx, IN, 0, dw, db));
     report(path, "linear_dx", 'f', dx, ROWS * IN);
     report(path, "linear_dweight", 'f', dw, OUT * IN);
     report(path, "linear_dbias", 'f', db, OUT);

@@ -31,6 +31,21 @@ def encoder_weights_calls(n, draw):
             for a in ("gelu_erf", "gelu_tanh")]
 
 
+def gradients_made_and_used(block_list, saved, dx, grads, **options):
+    weights = encoder.EncoderWeights(block_list, heads=3)
+    encoder.encoder_backward(weights, saved, dx, encoder.EncoderGradients(weights, grads), **options)
+
+
+@kernel("EncoderGradients", 200)
+def encoder_gradients_calls(n, draw):
+    made = blocks(draw, 2, 18, 33)
+    plain = encoder_weights(*made, heads=3)
+    saved = np.zeros(encoder.encoder_saved_floats(plain, n), np.float32)
+    encoder.encoder_forward(plain, draw.real(n, 18), None, saved)
+    grads = [[Out(draw.real(*w.shape)) for w in block] for block in made]
+    return [call(gradients_made_and_used, made, saved, Out(draw.real(n, 18)), grads, accumulate=True)]
+
+
 @kernel("encoder_saved_floats", 200)
 def encoder_saved_floats(n, draw):
     return [call(encoder.encoder_saved_floats, stack(draw)[0], n)]

@@ -66,6 +66,25 @@ def test_causal_rows(path, rng):
     assert not run(weights, x, None, dy, causal=True)[2][20:].any()
 
 
+@pytest.mark.parametrize("n", [0, 1, 21, 40])
+def test_accumulate_is_assigning_then_adding(path, rng, n):
+    """Into lists and into EncoderGradients, at every degree: the bits of the gradients added by numpy."""
+    blocks = random_blocks(rng, 2, 24, 70)  # 70: a ragged last panel
+    x, dy = rng.standard_normal((2, n, 24)).astype(np.float32)
+    weights = k.EncoderWeights(blocks, heads=2)
+    _, saved, want_dx, alone, _ = run(weights, x, None, dy)
+    before = [[rng.standard_normal(w.shape).astype(np.float32) for w in block] for block in blocks]
+    before[0][0][:2] = -0.0
+    want = [[b + g for b, g in zip(*pair)] for pair in zip(before, alone)]
+    for degree in (1, 2, 3):
+        for made in (lambda grads: grads, lambda grads: k.EncoderGradients(weights, grads)):
+            got, dx = [[b.copy() for b in block] for block in before], dy.copy()
+            with k.degree(degree):
+                k.encoder_backward(weights, saved, dx, made(got), accumulate=True)
+            assert same_bits(dx, want_dx)
+            assert all(same_bits(a, b) for pair in zip(got, want) for a, b in zip(*pair))
+
+
 def test_without_bias_and_after_repack(path, rng):
     blocks = random_blocks(rng, 1, 16, 32)
     x = rng.standard_normal((7, 16)).astype(np.float32)
@@ -141,4 +160,19 @@ def test_wrong_objects(rng):
     grads[1][4] = list(grads[1][4])
     with pytest.raises(TypeError, match="grads 1 proj.weight is list: expected a float32 array"):
         k.encoder_backward(weights, saved, dx, grads)
+    assert (dx == 1).all()
+    with pytest.raises(TypeError, match="grads 1 proj.weight is list: expected a float32 array"):
+        k.EncoderGradients(weights, grads)
+    with pytest.raises(ValueError, match="grads has 1 blocks: expected 2"):
+        k.EncoderGradients(weights, blocks[:1])
+    with pytest.raises(TypeError, match="weights is list: expected EncoderWeights"):
+        k.EncoderGradients(blocks, blocks)
+    fixed = [[a.copy() for a in block] for block in blocks]
+    fixed[0][3].flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        k.EncoderGradients(weights, fixed)
+    other = random_blocks(rng, 2, 8, 16)
+    others = k.EncoderGradients(k.EncoderWeights(other, heads=2), other)
+    with pytest.raises(ValueError, match=r"fc1.weight \(16, 8\): expected 2, \(24, 8\), \(12, 8\)"):
+        k.encoder_backward(weights, saved, dx, others)
     assert (dx == 1).all()

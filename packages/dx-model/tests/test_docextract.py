@@ -117,6 +117,26 @@ def test_training_forward_is_inference_alone_and_after_any_page(model):
     assert all(np.isfinite(np.frombuffer(gradients, np.float32)).all() for _, gradients in alone)
 
 
+def test_gradients_added_to_a_total(model):
+    """Assigning, then adding the whole set, and adding in passing: the same bits; head-only runs touch heads only."""
+    losses, space, rng = Losses(model.config, docextract_pass.WEIGHTS), Workspace(), np.random.default_rng(0)
+    before = rng.standard_normal(model.parameters.flat.size).astype(np.float32)
+    heads = {spec.name for spec in model.parameters.specs if spec.group == "head"}
+    for window in windows(model, (19, 0, 1)):
+        for backbone in (True, False):
+            alone, total, work = (Gradients(model.config) for _ in range(3))
+            total.flat[:] = before
+            for gradients, sums in ((alone, None), (work, total)):
+                saved = model.forward_saved(window, space)
+                _, douts = losses.run(saved.outputs, docextract_pass.targets(len(window)), 1.0, space)
+                model.backward(saved, douts, gradients, backbone=backbone, total=sums)
+            for name, (begin, end) in total.offsets.items():
+                want = before[begin:end]
+                if backbone or name in heads:
+                    want = want + alone[name].reshape(-1)
+                assert want.tobytes() == total.flat[begin:end].tobytes(), name
+
+
 def test_a_head_by_itself_has_the_same_bits(model):
     (window,) = windows(model, (24,))
     full = model.forward(window, ("tag", "role", "doc", "pointer"))

@@ -60,6 +60,7 @@ from .decode import tags_of_runs as tags_of_runs
 from .embedding import embedding_backward as embedding_backward
 from .embedding import embedding_forward as embedding_forward
 from .embedding import embedding_sum_forward as embedding_sum_forward
+from .encoder import EncoderGradients as EncoderGradients
 from .encoder import EncoderWeights as EncoderWeights
 from .encoder import encoder_backward as encoder_backward
 from .encoder import encoder_forward as encoder_forward

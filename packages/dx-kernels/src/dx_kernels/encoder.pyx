@@ -1,5 +1,5 @@
 """A stack of pre-norm transformer blocks, forward and backward, each in one call."""
-from dx_kernels._core cimport (degree_current, fp_enter, fp_leave, in3, out2, out3, raise_status, shape2, shape3,
+from dx_kernels._core cimport (degree_current, flat, fp_enter, fp_leave, in3, out2, out3, raise_status, shape2, shape3,
                                table, to_float)
 from dx_kernels.matmul cimport PackedMatrix, address_of
 
@@ -17,7 +17,7 @@ cdef extern from "table.h" nogil:
     ctypedef struct encoder_table "dx_kernels_table":
         Py_ssize_t (*encoder_saved_floats)(const dx_encoder *e) noexcept nogil
         int (*encoder_forward)(int degree, const dx_encoder *e, float *x, float *saved) noexcept nogil
-        int (*encoder_backward)(int degree, const dx_encoder *e, const float *saved, float *dx, float **grads,
+        int (*encoder_backward)(int degree, const dx_encoder *e, const float *saved, float *dx, int add, float **grads,
                                 float *dbias) noexcept nogil
 
 BLOCK_TENSORS = ("ln1.weight", "ln1.bias", "qkv.weight", "qkv.bias", "proj.weight", "proj.bias", "ln2.weight",
@@ -80,9 +80,9 @@ class EncoderWeights:
         if heads < 1 or self.d % heads or (self.blocks and self.d < 1):
             raise ValueError(f"heads = {heads}: expected a divisor of d = {self.d}")
         d, m = self.d, self.inner
-        shapes = ((d,), (d,), (3 * d, d), (3 * d,), (d, d), (d,), (d,), (d,), (m, d), (m,), (d, m), (d,))
+        self.shapes = ((d,), (d,), (3 * d, d), (3 * d,), (d, d), (d,), (d,), (d,), (m, d), (m,), (d, m), (d,))
         for i, block in enumerate(self.blocks):
-            for name, array, shape in zip(BLOCK_TENSORS, block, shapes):
+            for name, array, shape in zip(BLOCK_TENSORS, block, self.shapes):
                 check_array(f"block {i} {name}", array, shape)
         self.forward_packs = [[PackedMatrix(block[k], transpose_b=True) for k in (2, 4, 8, 10)] for block in self.blocks]
         self.backward_packs = None
@@ -130,6 +130,44 @@ cdef tuple addresses_of(list blocks, list packs):
             alive.append(packed)
             table_of[count * TENSORS + i * MATRICES + k] = <size_t>address_of(packed)
     return alive, pointers
+
+
+class EncoderGradients:
+    """Arrays for the gradients of a stack of blocks, checked once: for callers that use the same ones again and again.
+
+    Parameters  weights: EncoderWeights · blocks: for each block 12 float32 arrays shaped as its weights, in the same
+                order; they are kept and written by encoder_backward
+    Raises      TypeError, ValueError: an array that is not one, its shape, type or layout, by block and name
+    """
+
+    def __init__(self, weights, blocks):
+        cdef Py_ssize_t i, k
+        check_weights(weights)
+        self.shapes = weights.shapes
+        self.blocks = tuple(check_blocks("grads", blocks))
+        if len(self.blocks) != weights.num_blocks:
+            raise ValueError(f"grads has {len(self.blocks)} blocks: expected {weights.num_blocks}")
+        self.pointers = np.empty(weights.num_blocks * TENSORS + 1, np.uintp)
+        cdef size_t[::1] table_of = self.pointers
+        for i in range(weights.num_blocks):
+            for k in range(TENSORS):
+                check_array(f"grads {i} {BLOCK_TENSORS[k]}", self.blocks[i][k], self.shapes[k])
+                table_of[i * TENSORS + k] = <size_t>address_to_write(self.blocks[i][k])
+
+    def finish_empty(self, bint accumulate):
+        """What a backward over no rows does: every gradient is +0, or has +0 added."""
+        cdef float[::1] g
+        cdef Py_ssize_t i, n
+        cdef unsigned long long fp
+        for block in self.blocks:
+            for array in block:
+                g = flat(array)
+                n = g.shape[0]
+                with nogil:
+                    fp = fp_enter()
+                    for i in range(n):
+                        g[i] = g[i] + 0.0 if accumulate else 0.0
+                    fp_leave(fp)
 
 
 cdef int check_weights(object weights) except -1:
@@ -214,13 +252,15 @@ def encoder_forward(weights, float[:, ::1] x not None, const float[:, :, ::1] bi
 
 def encoder_backward(weights, const float[::1] saved not None, float[:, ::1] dx not None, grads,
                      const float[:, :, ::1] bias=None, float[:, :, ::1] dbias=None, *,
-                     const unsigned char[::1] mask=None):
+                     const unsigned char[::1] mask=None, bint accumulate=False):
     """dx := gradient of the stack's input from the gradient of its output; grads and dbias := weight and bias gradients.
 
     Shapes    saved from encoder_forward · dx (n, d), replaced · grads: for each block 12 float32 arrays shaped as the
-              weights, assigned · bias, mask as in forward · dbias (heads, n, n), assigned, or None
-    Order     from the last block to the first; dbias is the last block's gradient, then each earlier block's is added
-    Edges     n == 0 → all weight gradients +0
+              weights, or EncoderGradients of them; assigned, or with accumulate added to · bias, mask as in forward ·
+              dbias (heads, n, n), assigned, or None
+    Order     from the last block to the first; dbias is the last block's gradient, then each earlier block's is added ·
+              accumulate: each gradient is finished, then added in one rounded addition, as by `g += gradient`
+    Edges     n == 0 → all weight gradients +0 (accumulate: +0 is added)
     Raises    ValueError: shapes that do not fit
     Source    backward-numerics.md; bit-equal to dx_kernels.ref.encoder.encoder_backward
     """
@@ -228,31 +268,24 @@ def encoder_backward(weights, const float[::1] saved not None, float[:, ::1] dx 
     cdef dx_encoder e
     cdef int status
     cdef unsigned long long fp
-    cdef Py_ssize_t i, k
     alive = fill(&e, weights, True, dx, bias, mask, False, "dx")  # what was admitted stands in saved
     check_saved(t, &e, saved)
     shape3("dbias", dbias, e.heads, e.n, e.n)
-    grads = check_blocks("grads", grads)
-    if len(grads) != e.blocks:
-        raise ValueError(f"grads has {len(grads)} blocks: expected {e.blocks}")
-    pointers = np.empty(e.blocks * TENSORS + 1, np.uintp)
-    cdef size_t[::1] table_of = pointers
-    for i in range(e.blocks):
-        for k in range(TENSORS):
-            g = grads[i][k]
-            check_array(f"grads {i} {BLOCK_TENSORS[k]}", g, weights.blocks[i][k].shape)
-            table_of[i * TENSORS + k] = <size_t>address_to_write(g)
+    if not isinstance(grads, EncoderGradients):
+        grads = EncoderGradients(weights, grads)
+    elif len(grads.blocks) != e.blocks or grads.shapes != weights.shapes:
+        raise ValueError(f"grads has {len(grads.blocks)} blocks, qkv.weight {grads.shapes[2]}, fc1.weight "
+                         f"{grads.shapes[8]}: expected {e.blocks}, {weights.shapes[2]}, {weights.shapes[8]}")
     if e.n == 0:
-        for block in grads:
-            for g in block:
-                g[...] = 0
+        grads.finish_empty(accumulate)
         return
+    cdef size_t[::1] table_of = grads.pointers
     cdef float *pdx = out2(dx)
     cdef float *pdb = out3(dbias)
     cdef const float *ps = &saved[0] if saved.shape[0] else NULL
     cdef float **pg = <float **>&table_of[0]
     with nogil:
         fp = fp_enter()
-        status = t.encoder_backward(degree_current(), &e, ps, pdx, pg, pdb)
+        status = t.encoder_backward(degree_current(), &e, ps, pdx, accumulate, pg, pdb)
         fp_leave(fp)
     raise_status(status)

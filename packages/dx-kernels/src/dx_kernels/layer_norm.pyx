@@ -7,7 +7,7 @@ cdef extern from "table.h" nogil:
         int (*layer_norm_forward)(int degree, Py_ssize_t rows, Py_ssize_t d, const float *x, const float *weight,
                                   const float *bias, float eps, float *y, float *xhat, float *inv) noexcept nogil
         int (*layer_norm_backward)(int degree, Py_ssize_t rows, Py_ssize_t d, const float *dy, const float *xhat,
-                                   const float *inv, const float *weight, float *dx, float *dweight,
+                                   const float *inv, const float *weight, float *dx, int add, float *dweight,
                                    float *dbias) noexcept nogil
 
 
@@ -91,6 +91,6 @@ def layer_norm_backward(const float[:, ::1] dy not None, const float[:, ::1] xha
     cdef float *pdb = out1(dbias)
     with nogil:
         saved = fp_enter()
-        status = t.layer_norm_backward(degree_current(), rows, d, pdy, ph, pi, pw, pdx, pdw, pdb)
+        status = t.layer_norm_backward(degree_current(), rows, d, pdy, ph, pi, pw, pdx, 0, pdw, pdb)
         fp_leave(saved)
     raise_status(status)

@@ -10,7 +10,7 @@ cdef extern from "table.h" nogil:
                               Py_ssize_t ldy) noexcept nogil
         int (*linear_backward)(int degree, Py_ssize_t rows, Py_ssize_t n_in, Py_ssize_t n_out, const float *dy,
                                Py_ssize_t lddy, const float *x, Py_ssize_t ldx, const float *weight,
-                               const float *packed, float *dx, Py_ssize_t lddx, float *dweight,
+                               const float *packed, float *dx, Py_ssize_t lddx, int add, float *dweight,
                                float *dbias) noexcept nogil
 
 ACTIVATIONS = {None: 0, "relu": 1, "gelu_tanh": 2, "gelu_erf": 3}  # the order of csrc/linear.h
@@ -138,6 +138,6 @@ def linear_backward(const float[:, :] dy not None, const float[:, :] x, weight, 
     with nogil:
         fp = fp_enter()
         status = t.linear_backward(degree_current(), rows, n_in, n_out, pdy, lddy, px, ldx, pw, pp, <float *>pdx, lddx,
-                                   pdw, pdb)
+                                   0, pdw, pdb)
         fp_leave(fp)
     raise_status(status)

@@ -22,6 +22,7 @@ from dx_kernels import embedding_sum_forward as embedding_sum_forward
 from dx_kernels import encoder_backward as encoder_backward
 from dx_kernels import encoder_forward as encoder_forward
 from dx_kernels import encoder_saved_floats as encoder_saved_floats
+from dx_kernels import EncoderGradients as EncoderGradients
 from dx_kernels import EncoderWeights as EncoderWeights
 from dx_kernels import epoch_permutation as epoch_permutation
 from dx_kernels import gelu_erf_backward as gelu_erf_backward

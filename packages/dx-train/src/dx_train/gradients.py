@@ -47,14 +47,18 @@ class BatchGradients:
         """Ends the threads."""
         self._sum.close()
 
-    def one(self, example, gradients: Gradients, space: Workspace, factor: float) -> dict[str, LossPart]:
-        """Loss parts and gradient set of one example, scaled by factor."""
+    def one(self, example, gradients: Gradients, space: Workspace, factor: float,
+            total: Gradients | None = None) -> dict[str, LossPart]:
+        """Loss parts and gradient set of one example, scaled by factor; added to total when that is given."""
         saved = self.passes.forward(example, space)
         parts, douts = self.losses.run(saved.outputs, example.targets, factor, space)
         for name, part in parts.items():
             if not math.isfinite(part.value):
                 raise TrainingError(f"example {example.id}: the {name} loss is {part.value}")
-        self.passes.backward(saved, douts, gradients)
+        if total is None:
+            self.passes.backward(saved, douts, gradients)
+        else:
+            self.passes.backward_adding(saved, douts, gradients, total)
         return parts
 
     def run(self, examples: list, prepare=None) -> BatchResult:
@@ -65,11 +69,11 @@ class BatchGradients:
         Raises TrainingError naming the example whose loss is not finite."""
         factor = 1.0 / len(examples)
 
-        def work(item, space, gradients):
+        def work(item, space, gradients, total=None):
             example = item if prepare is None else prepare(item)
-            return self.one(example, gradients, space, factor), example.rows
+            return self.one(example, gradients, space, factor, total), example.rows
 
-        results = self._sum.add_up(examples, work)
+        results = self._sum.add_up(examples, work, adds=hasattr(self.passes, "backward_adding"))
         parts = [parts for parts, _ in results]
         return BatchResult(parts, sum(rows for _, rows in results), *self._means(parts))  # exact: whole numbers
 

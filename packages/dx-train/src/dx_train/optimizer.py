@@ -16,12 +16,19 @@ class _Optimizer:
         settings = trainable.part_settings(parameters)
         self.names, self.scales, self.decays = ([entry[i] for entry in settings] for i in range(3))
         self.moments: dict[str, list[np.ndarray]] = {}
+        self._of, self._parts = None, []  # the gradient set seen last, and what is trained of it
+
+    def parts(self, gradients: Gradients) -> list[np.ndarray]:
+        """Views of the gradients of what is trained."""
+        if self._of is not gradients:
+            self._of, self._parts = gradients, self.trainable.parts(gradients)
+        return self._parts
 
     def clip(self, gradients: Gradients, max_norm: float) -> float:
         """Clips the trainable gradients to a global norm (0: not at all); returns the norm before.
 
         FloatingPointError names a tensor that is not finite."""
-        return clip_gradients(self.trainable.parts(gradients), max_norm, self.names)
+        return clip_gradients(self.parts(gradients), max_norm, self.names)
 
 
 class AdamW(_Optimizer):
@@ -41,7 +48,7 @@ class AdamW(_Optimizer):
 
     def step(self, number: int, rate: float, gradients: Gradients) -> None:
         """Applies step `number` (from 1) at a learning rate."""
-        adamw_steps(self.weights, self.trainable.parts(gradients), self.first, self.second, step=number, rate=rate,
+        adamw_steps(self.weights, self.parts(gradients), self.first, self.second, step=number, rate=rate,
                     scales=self.scales, decays=self.decays, **self.constants)
 
 

@@ -51,11 +51,14 @@ class OrderedSum:
             finally:
                 _settle(waiting)
 
-    def add_up(self, items, work) -> list:
-        """work(item, workspace, gradients) of every item, in their order; `total` is the sum of the sets."""
+    def add_up(self, items, work, adds: bool = False) -> list:
+        """work(item, workspace, gradients) of every item, in their order; `total` is the sum of the sets.
+
+        adds: work takes a set as a fourth argument, to which it adds its gradients itself; that is how the sum is made
+        on one thread, where it saves writing and reading them once more."""
         threads = self._room(len(items), 2)
         with np.errstate(all="ignore"):
-            return self._serial(items, work) if threads == 1 else self._parallel(items, work, threads)
+            return self._serial(items, work, adds) if threads == 1 else self._parallel(items, work, threads)
 
     def _room(self, items, sets):
         threads = max(1, min(get_degree(), items))
@@ -68,13 +71,16 @@ class OrderedSum:
             self._pool, self._threads = ThreadPoolExecutor(threads, "dx-train"), threads
         return threads
 
-    def _serial(self, items, work):
+    def _serial(self, items, work, adds):
         results = []
         for item in items:
-            gradients = self.free[0] if results else self.total  # the sum starts as the first example's set
-            results.append(work(item, self.spaces[0], gradients))
-            if gradients is not self.total:
-                self.total.add(gradients)
+            if not results:  # the sum starts as the first example's set
+                results.append(work(item, self.spaces[0], self.total))
+            elif adds:
+                results.append(work(item, self.spaces[0], self.free[0], self.total))
+            else:
+                results.append(work(item, self.spaces[0], self.free[0]))
+                self.total.add(self.free[0])
         return results
 
     def _runner(self, threads, work):

@@ -6,7 +6,10 @@ from .below import Gradients, Workspace
 
 class Passes(Protocol):
     """The passes of a model over one example, as training needs them. `infer` and `forward` give the same bits;
-    several threads call them at once, each with a workspace of its own."""
+    several threads call them at once, each with a workspace of its own.
+
+    Optional: `backward_adding(saved, dout, gradients, total)`, which gives `total` the bits of a backward and
+    `total.add(gradients)` in less time."""
 
     def new_gradients(self) -> Any:
         """An empty gradient set: `flat` (float32), `add(other)`, `[tensor name]`."""
@@ -39,3 +42,6 @@ class DocExtractPasses:
 
     def backward(self, saved, dout, gradients):
         self.model.backward(saved, dout, gradients, backbone=self.backbone)
+
+    def backward_adding(self, saved, dout, gradients, total):
+        self.model.backward(saved, dout, gradients, backbone=self.backbone, total=total)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..below import (
+    EncoderGradients,
     EncoderWeights,
     PackedMatrix,
     char_conv_backward,
@@ -33,6 +34,12 @@ from .parameters import Gradients, Parameters
 BLOCK_PARTS = ("ln1", "qkv", "proj", "ln2", "fc1", "fc2")
 HEADS = ("tag", "role", "doc", "pointer")
 _LINEAR = {"tag": "tag_head", "role": "role_head", "doc": "doc_head"}
+
+
+def _block_tensors(tensors) -> list:
+    """Each block's arrays in the order of the encoder kernels."""
+    return [[tensors[f"blocks.{i}.{part}.{kind}"] for part in BLOCK_PARTS for kind in ("weight", "bias")]
+            for i in range(tensors.config.num_hidden_layers)]
 
 
 @dataclass
@@ -70,9 +77,7 @@ class DocExtract:
     def __init__(self, parameters: Parameters):
         self.config, self.parameters = parameters.config, parameters
         p, c = parameters, parameters.config
-        self.blocks = [[p[f"blocks.{i}.{part}.{kind}"] for part in BLOCK_PARTS for kind in ("weight", "bias")]
-                       for i in range(c.num_hidden_layers)]
-        self.encoder = EncoderWeights(self.blocks, heads=c.num_attention_heads, eps=c.layer_norm_eps)
+        self.encoder = EncoderWeights(_block_tensors(p), heads=c.num_attention_heads, eps=c.layer_norm_eps)
         names = ("char_proj", "feat_proj", "tag_head", "role_head", "doc_head", "rel_q", "rel_k")
         self._packed = {name: PackedMatrix(p[f"{name}.weight"], transpose_b=True) for name in names}
 
@@ -218,24 +223,28 @@ class DocExtract:
     # --- backward ----------------------------------------------------------------------------------------------------
 
     @ieee_mode()
-    def backward(self, saved: Saved, douts: Outputs, gradients: Gradients, *, backbone: bool = True) -> None:
+    def backward(self, saved: Saved, douts: Outputs, gradients: Gradients, *, backbone: bool = True,
+                 total: Gradients | None = None) -> None:
         """Gradients of a loss from those of the logits: assigns every tensor of `gradients`.
 
         douts: gradients of the outputs; None for a head the loss does not reach, whose tensors get zeros.
         backbone False: the heads' tensors only (a head-only run); the others are left as they are.
+        total: a set that all of them are added to, with the bits of `total.add(gradients)` and in less time: the blocks'
+        gradients go there at once, so that `gradients` holds the others only.
         """
         p, c, g, a, space = self.parameters, self.config, gradients, saved.arrays, saved.workspace
         page, n, d = saved.page, len(saved.page.features), self.config.hidden_size
         df = self._backward_heads(saved, douts, g)
         if not backbone:
+            if total is not None:
+                total.add_rest(g, heads_only=True)
             return
         dx = space.take("dx", (n, d))
         layer_norm_backward(df, a["xhat"], a["inv"], p["final_ln.weight"], dx, g["final_ln.weight"],
                             g["final_ln.bias"])
-        blocks = [[g[f"blocks.{i}.{part}.{kind}"] for part in BLOCK_PARTS for kind in ("weight", "bias")]
-                  for i in range(c.num_hidden_layers)]
         dbias = space.take("dbias", a["bias"].shape)
-        encoder_backward(self.encoder, a["encoder"], dx, blocks, a["bias"], dbias)
+        encoder_backward(self.encoder, a["encoder"], dx, self._block_gradients(g if total is None else total), a["bias"],
+                         dbias, accumulate=total is not None)
         self.pair_bias_gradients(page, dbias, g)
         layer_norm_backward(dx, a["emb_xhat"], a["emb_inv"], p["emb_ln.weight"], dx, g["emb_ln.weight"],
                             g["emb_ln.bias"])
@@ -250,6 +259,14 @@ class DocExtract:
                         g["char_proj.bias"])
         char_conv_backward(dpooled, a["pooled"], a["argmax"], p["char_emb.weight"], page.characters,
                            p["char_conv.weight"], g["char_emb.weight"], g["char_conv.weight"], g["char_conv.bias"])
+        if total is not None:
+            total.add_rest(g)
+
+    def _block_gradients(self, gradients: Gradients) -> EncoderGradients:
+        """The blocks' arrays of a set, checked once for each set."""
+        if gradients.encoder is None:
+            gradients.encoder = EncoderGradients(self.encoder, _block_tensors(gradients))
+        return gradients.encoder
 
     def _backward_heads(self, saved: Saved, douts: Outputs, g: Gradients) -> np.ndarray:
         """Gradient of final_ln's output: the heads' parts added in the order tag, role, doc, rel_q, rel_k."""

@@ -45,7 +45,7 @@ int DX_FN(linear_weight_gradient_bfloat16)(int degree, ptrdiff_t batch, ptrdiff_
     for (ptrdiff_t b = 0; b < batch && status == DX_OK; b++) {
         run(round_task, degree, rows * out, dy + b * rows * out, dy_rounded);
         run(round_task, degree, rows * in, x + b * rows * in, x_rounded);
-        status = DX_FN(linear_backward)(degree, rows, in, out, dy_rounded, out, x_rounded, in, NULL, NULL, NULL, 0,
+        status = DX_FN(linear_backward)(degree, rows, in, out, dy_rounded, out, x_rounded, in, NULL, NULL, NULL, 0, 0,
                                         b ? one : dweight, NULL);
         if (b && status == DX_OK) run(add_task, degree, size, one, dweight);
     }

@@ -81,7 +81,7 @@ int DX_FN(patch_embed_backward)(int degree, const dx_patch_grid *g, const float 
     }
     if (rows) move(degree, g, image, rows, 0);
     int status = DX_FN(linear_backward)(degree, g->patches, size, d, dy + d, d, rows, size, weight, NULL, drows, size,
-                                        dweight, dbias);
+                                        0, dweight, dbias);
     if (drows) {
         memset(dimage, 0, sizeof(float) * (size_t)(g->channels * g->height * g->width));
         move(degree, g, drows, dimage, 1);

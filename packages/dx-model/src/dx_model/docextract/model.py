@@ -229,8 +229,8 @@ class DocExtract:
 
         douts: gradients of the outputs; None for a head the loss does not reach, whose tensors get zeros.
         backbone False: the heads' tensors only (a head-only run); the others are left as they are.
-        total: a set that all of them are added to, with the bits of `total.add(gradients)` and in less time: the blocks'
-        gradients go there at once, so that `gradients` holds the others only.
+        total: a set that all of them are added to, with the bits of `total.add(gradients)`, in less time: the blocks'
+        gradients go there at once, and `gradients` holds the others only.
         """
         p, c, g, a, space = self.parameters, self.config, gradients, saved.arrays, saved.workspace
         page, n, d = saved.page, len(saved.page.features), self.config.hidden_size
@@ -243,8 +243,8 @@ class DocExtract:
         layer_norm_backward(df, a["xhat"], a["inv"], p["final_ln.weight"], dx, g["final_ln.weight"],
                             g["final_ln.bias"])
         dbias = space.take("dbias", a["bias"].shape)
-        encoder_backward(self.encoder, a["encoder"], dx, self._block_gradients(g if total is None else total), a["bias"],
-                         dbias, accumulate=total is not None)
+        encoder_backward(self.encoder, a["encoder"], dx, self._block_gradients(g if total is None else total),
+                         a["bias"], dbias, accumulate=total is not None)
         self.pair_bias_gradients(page, dbias, g)
         layer_norm_backward(dx, a["emb_xhat"], a["emb_inv"], p["emb_ln.weight"], dx, g["emb_ln.weight"],
                             g["emb_ln.bias"])

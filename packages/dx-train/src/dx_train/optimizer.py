@@ -58,7 +58,7 @@ class SGD(_Optimizer):
 
     def step(self, number: int, rate: float, gradients: Gradients) -> None:
         """Applies a step at a learning rate; its number does not matter."""
-        for weight, gradient, scale in zip(self.weights, self.trainable.parts(gradients), self.scales, strict=True):
+        for weight, gradient, scale in zip(self.weights, self.parts(gradients), self.scales, strict=True):
             sgd_step(weight.reshape(-1), gradient.reshape(-1), rate=rate, scale=scale)
 
 

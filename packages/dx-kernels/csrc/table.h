@@ -9,8 +9,11 @@
 #include "activations.h"
 #include "adamw.h"
 #include "attention.h"
+#include "binary64.h"
+#include "binary_cross_entropy.h"
 #include "char_conv.h"
 #include "contrastive.h"
+#include "crf.h"
 #include "cross_entropy.h"
 #include "decode.h"
 #include "embedding.h"
@@ -28,8 +31,11 @@
 #include "pooling.h"
 #include "posteriors.h"
 #include "reading.h"
+#include "regression.h"
 #include "run_loss.h"
+#include "similarity.h"
 #include "softmax.h"
+#include "spans.h"
 #include "text.h"
 #include "words.h"
 
@@ -37,8 +43,11 @@
     DX_ACTIVATIONS(F) \
     DX_ADAMW(F) \
     DX_ATTENTION(F) \
+    DX_BINARY64(F) \
+    DX_BINARY_CROSS_ENTROPY(F) \
     DX_CHAR_CONV(F) \
     DX_CONTRASTIVE(F) \
+    DX_CRF(F) \
     DX_CROSS_ENTROPY(F) \
     DX_DECODE(F) \
     DX_EMBEDDING(F) \
@@ -56,8 +65,11 @@
     DX_POOLING(F) \
     DX_POSTERIORS(F) \
     DX_READING_ORDER(F) \
+    DX_REGRESSION(F) \
     DX_RUN_LOSS(F) \
+    DX_SIMILARITY(F) \
     DX_SOFTMAX(F) \
+    DX_SPANS(F) \
     DX_TEXT(F) \
     DX_WORD_FEATURES(F)
 

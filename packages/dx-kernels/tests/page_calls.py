@@ -211,6 +211,7 @@ def pairs_of_pointers(n, draw):
 
 if importlib.util.find_spec("dx_kernels.encoder"):
     import encoder_calls as encoder_calls
+    import head_calls as head_calls
     import readout_calls as readout_calls
     import vision_calls as vision_calls
 if importlib.util.find_spec("dx_kernels.maxsim"):

@@ -15,6 +15,7 @@ from dx_numerics import get_include as get_include
 from dx_numerics import get_path as get_path
 from dx_numerics import ieee_mode as ieee_mode
 from dx_numerics import kernel_path as kernel_path
+from dx_numerics import log1p64 as log1p64
 from dx_numerics import log64 as log64
 from dx_numerics import normal32 as normal32
 from dx_numerics import permutation as permutation
@@ -22,6 +23,7 @@ from dx_numerics import random_at as random_at
 from dx_numerics import ref as ref
 from dx_numerics import selfcheck as selfcheck
 from dx_numerics import sigmoid32 as sigmoid32
+from dx_numerics import softplus64 as softplus64
 from dx_numerics import substream as substream
 from dx_numerics import tanh32 as tanh32
 from dx_numerics import ulp_distance as ulp_distance

@@ -80,7 +80,7 @@ def binary_cross_entropy_backward(n, draw):
 
 
 def chains(n, draw, tags=5):
-    """(emissions, transitions, first, last, begin): sequences of three rows, an empty one, the rest; one forbidden pair."""
+    """(emissions, transitions, first, last, begin): sequences of three rows and an empty one, a forbidden pair."""
     transitions = draw.real(tags, tags)
     transitions[1, 2] = -np.inf
     begin = np.array([*range(0, n, 3), n, n], np.int32) if n else np.zeros(1, np.int32)

@@ -26,6 +26,7 @@ from .below import degree as degree
 from .below import digest as digest
 from .below import digest_named as digest_named
 from .below import epoch_permutation as epoch_permutation
+from .below import exp32 as exp32
 from .below import exp64 as exp64
 from .below import get_degree as get_degree
 from .below import get_path as get_path

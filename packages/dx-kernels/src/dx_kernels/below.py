@@ -9,6 +9,7 @@ from dx_numerics import degree as degree
 from dx_numerics import digest as digest
 from dx_numerics import digest_named as digest_named
 from dx_numerics import epoch_permutation as epoch_permutation
+from dx_numerics import exp32 as exp32
 from dx_numerics import exp64 as exp64
 from dx_numerics import get_degree as get_degree
 from dx_numerics import get_include as get_include

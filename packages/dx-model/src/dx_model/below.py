@@ -25,9 +25,11 @@ from dx_kernels import encoder_saved_floats as encoder_saved_floats
 from dx_kernels import EncoderGradients as EncoderGradients
 from dx_kernels import EncoderWeights as EncoderWeights
 from dx_kernels import epoch_permutation as epoch_permutation
+from dx_kernels import exp32 as exp32
 from dx_kernels import gelu_erf_backward as gelu_erf_backward
 from dx_kernels import gelu_erf_forward as gelu_erf_forward
 from dx_kernels import gelu_tanh_backward as gelu_tanh_backward
+from dx_kernels import gelu_tanh_forward as gelu_tanh_forward
 from dx_kernels import get_degree as get_degree
 from dx_kernels import get_path as get_path
 from dx_kernels import gradient_norm as gradient_norm

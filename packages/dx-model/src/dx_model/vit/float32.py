@@ -7,7 +7,9 @@ from ..below import (
     attention_forward,
     cross_entropy_backward,
     gelu_erf_backward,
+    gelu_erf_forward,
     gelu_tanh_backward,
+    gelu_tanh_forward,
     layer_norm_backward,
     layer_norm_forward,
     linear_backward,
@@ -94,11 +96,30 @@ class Kernels:
     def linear_gelu_backward(self, site, dy, x, saved):
         pre, t = saved
         dpre = self.passing(site, "dpre", pre.shape)
-        if t is None:
-            gelu_erf_backward(dy.reshape(-1), pre.reshape(-1), dpre.reshape(-1))
-        else:
-            gelu_tanh_backward(dy.reshape(-1), pre.reshape(-1), t.reshape(-1), dpre.reshape(-1))
+        self.gelu_slope(dy, pre, t, dpre)
         return self.linear_backward(site, dpre, x)
+
+    def gelu(self, x):
+        y, t = np.empty_like(x), None
+        if self.config.hidden_act == "gelu_erf":
+            gelu_erf_forward(x.reshape(-1), y.reshape(-1))
+        else:
+            t = np.empty_like(x)
+            gelu_tanh_forward(x.reshape(-1), y.reshape(-1), t.reshape(-1))
+        return y, (x, t)
+
+    def gelu_backward(self, dy, saved):
+        x, t = saved
+        dx = np.empty_like(x)
+        self.gelu_slope(dy, x, t, dx)
+        return dx
+
+    @staticmethod
+    def gelu_slope(dy, x, t, dx):
+        if t is None:
+            gelu_erf_backward(dy.reshape(-1), x.reshape(-1), dx.reshape(-1))
+        else:
+            gelu_tanh_backward(dy.reshape(-1), x.reshape(-1), t.reshape(-1), dx.reshape(-1))
 
     def layer_norm(self, site, x):
         p, y = self.parameters, self.take(site, "y", x.shape)
@@ -133,6 +154,9 @@ class Kernels:
         dx = self.passing("cls_row", "dx", (rows, drow.shape[1]))
         dx[:1], dx[1:] = drow, 0
         return dx
+
+    def mul(self, a, b):
+        return a * b
 
     def cross_entropy_gradient(self, logits, label):
         dlogits = self.passing("cross_entropy", "dlogits", logits.shape)

@@ -8,6 +8,7 @@ OUTSIDE = {
     "dx_numerics/testing/suite.py": "tests",
     "dx_model/__main__.py": "starts the command",
     "dx_model/command.py": "prints; decides nothing",
+    "dx_model/vit/certify/f_unary.py": "compares functions with libm and numpy; decides nothing",
     "dx_train/__main__.py": "starts the command",
     "dx_train/command.py": "prints; decides nothing",
     "dx_train/curve.py": "draws",

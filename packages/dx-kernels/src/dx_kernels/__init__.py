@@ -118,6 +118,7 @@ from .pooling import pool_sum_forward as pool_sum_forward
 from .posteriors import page_model as page_model
 from .posteriors import run_posteriors as run_posteriors
 from .reading import reading_order as reading_order
+from .references import references as references
 from .regression import gaussian_nll_backward as gaussian_nll_backward
 from .regression import gaussian_nll_forward as gaussian_nll_forward
 from .regression import regression_backward as regression_backward

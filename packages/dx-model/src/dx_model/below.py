@@ -68,6 +68,7 @@ from dx_kernels import pool_sum_backward as pool_sum_backward
 from dx_kernels import pool_sum_forward as pool_sum_forward
 from dx_kernels import positions as positions
 from dx_kernels import reading_order as reading_order
+from dx_kernels import references as references
 from dx_kernels import run_loss as run_loss
 from dx_kernels import run_posteriors as run_posteriors
 from dx_kernels import runs_of_tags as runs_of_tags
@@ -83,10 +84,3 @@ from dx_kernels import text_kinds as text_kinds
 from dx_kernels import uniform64 as uniform64
 from dx_kernels import WORD_FEATURE_COUNT as WORD_FEATURE_COUNT
 from dx_kernels import word_features as word_features
-
-
-def kernel_references():
-    """The readable references of the kernels (activations, cross_entropy), loaded when asked for."""
-    from dx_kernels import ref
-
-    return ref

@@ -1,14 +1,15 @@
 """Column B: the compiled float32 kernels on all pairs of basis vectors, against their own forward.
 
 The output is affine in a parameter, so the forward kernel alone gives the Jacobian exactly: J e_k = f(theta + e_k) -
-f(theta), in small whole numbers. The gradient is linear in the cotangent and in the parameter's partner (a weight's is
-the operation's input; a bias has none), so the pairs of basis vectors decide the whole map over the reals at that shape.
+f(theta), in small whole numbers. The gradient is linear in the cotangent and in the parameter's partner (a weight's
+is the operation's input; a bias has none), so the pairs of basis vectors decide the whole map over the reals at that
+shape.
 """
 import numpy as np
 
 from ...below import ieee_mode
 from ..float32 import Kernels
-from ...docextract.workspace import Workspace
+from ...workspace import Workspace
 from .families import FAMILIES, case
 from .report import cells
 

@@ -84,7 +84,7 @@ def patch_embed(c, v, t):
 
 def layer_norm(c, v, t):
     x, d = v["x"], c.shape[1]
-    part = prime.inverse(np.uint64(d))
+    part = prime.inverse_of(d)
     centred = prime.sub(x, prime.mul(prime.row_sum(x), part)[:, None])
     variance = prime.mul(prime.row_sum(prime.mul(centred, centred)), part)
     root = t.functions.value("inverse_root", prime.add(variance, t.constant("eps")))

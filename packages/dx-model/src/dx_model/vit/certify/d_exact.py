@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from ...below import available_paths, degree, ieee_mode, kernel_path, sgd_step
-from ...docextract.workspace import Workspace
+from ...workspace import Workspace
 from ..float32 import Kernels
 from .arrays import Arrays
 from .families import FAMILIES, case

@@ -59,15 +59,18 @@ class Duals(Arrays):
             a, b = b, a
         if not isinstance(a, Dual):
             return Dual(prime.mul(a, b.value), prime.mul(a, b.tangent))
-        return Dual(prime.mul(a.value, b.value), prime.add(prime.mul(a.value, b.tangent), prime.mul(a.tangent, b.value)))
+        tangent = prime.add(prime.mul(a.value, b.tangent), prime.mul(a.tangent, b.value))
+        return Dual(prime.mul(a.value, b.value), tangent)
 
     def div(self, a, b):
+        if not isinstance(b, Dual):
+            return self.mul(prime.inverse_of(int(b)), a)
         b, db = parts(b)
         r = prime.inverse(b)
         return self.mul(a, Dual(r, prime.sub(U(0), prime.mul(prime.mul(r, r), db))))
 
     def over(self, x, n):
-        return self.mul(prime.inverse(U(n)), x)
+        return self.mul(prime.inverse_of(n), x)
 
     def function(self, name, x):
         y = self.functions.value(name, x.value)

@@ -2,7 +2,7 @@
 references. With it the compositions of `ops` must give the bits of the compiled kernels."""
 import numpy as np
 
-from ...below import kernel_references, numerics_ref
+from ...below import numerics_ref, references
 from .arrays import Arrays
 
 f32 = np.float32
@@ -15,7 +15,7 @@ class Emulated(Arrays):
 
     def __init__(self, config, parameters):
         super().__init__(config, parameters)
-        self.activations = kernel_references().activations
+        self.activations = references().activations
         self.constants = CONSTANTS | {"eps": f32(config.layer_norm_eps), "c0": self.activations.GELU_C0,
                                       "c1": self.activations.GELU_C1}
 
@@ -72,5 +72,5 @@ class Emulated(Arrays):
 
     def cross_entropy_gradient(self, logits, label):
         """In binary64, rounded once, as the kernel."""
-        reference = kernel_references().cross_entropy
+        reference = references().cross_entropy
         return reference.cross_entropy_backward(logits, np.array([label]))

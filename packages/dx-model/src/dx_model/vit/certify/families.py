@@ -145,7 +145,7 @@ def read(image, patch, c, kh, kw, p):
 
 
 def define_patch_embed(case, v, t):
-    """y(n, d) = pos(n, d) + cls(d) in row 0, else + b(d) + sum over the taps of K(d, c, kh, kw) read(c, kh, kw, n - 1)."""
+    """y(n, d) = pos(n, d) + cls(d) in row 0, else + b(d) + sum over taps of K(d, c, kh, kw) read(c, kh, kw, n - 1)."""
     channels, _, _, patch, _, _ = case.shape
     y = np.empty(case.output, object)
     for n, d in np.ndindex(*case.output):
@@ -245,7 +245,7 @@ def define_gelu_erf(case, v, t):
     return y
 
 
-# --- softmax cross-entropy, (classes, label): a loss, so dy is the one number it is multiplied by ----------------------
+# --- softmax cross-entropy, (classes, label): a loss, so dy is the one number it is multiplied by --------------------
 
 
 def make_cross_entropy(k, label):

@@ -1,4 +1,4 @@
-"""The operation table over the prime field: values of functions come from a pseudo-random table, derivatives are formal.
+"""The operation table over the prime field: functions' values come from a pseudo-random table, derivatives are formal.
 
 An identity between the rational expressions that a pass computes, which holds for all values of exp, 1/sqrt, tanh, …
 with their rules of differentiation, holds here; one that does not is rejected but for a chance of degree / 2^61.
@@ -17,7 +17,7 @@ class Functions:
         stream = prime.Stream(seed)
         names = ("exp", "inverse_root", "tanh", "normal_cdf", "normal_pdf", "root")
         self.keys = {name: stream.take((1,))[0] for name in names}
-        half = prime.inverse(U(2))
+        half = prime.inverse_of(2)
         self.constants = {"one": U(1), "half": half, "three": U(3)}
         self.constants |= {name: stream.take((1,))[0] for name in ("eps", "c0", "c1")}
 
@@ -63,10 +63,10 @@ class Field(Arrays):
         return prime.mul(a, b)
 
     def div(self, a, b):
-        return prime.mul(a, prime.inverse(b))
+        return prime.mul(a, prime.inverse(b) if np.ndim(b) else prime.inverse_of(int(b)))
 
     def over(self, x, n):
-        return prime.mul(x, prime.inverse(U(n)))
+        return prime.mul(x, prime.inverse_of(n))
 
     def inverse_root(self, x):
         return self.functions.value("inverse_root", x)

@@ -11,13 +11,16 @@ import numpy as np
 
 from .. import wiring
 from ...below import available_paths, degree, ieee_mode, kernel_path, linear_forward
-from ...docextract.workspace import Workspace
+from ...workspace import Workspace
+from ..config import ViTConfig
 from ..float32 import Kernels
+from ..model import ViT
+from ..parameters import Gradients, Parameters
 from .emulated import Emulated
 from .families import FAMILIES, case
 from .prime import Stream
 from .report import cells
-from .sizes import SMALL, Sizes, parameter_shapes
+from .sizes import SMALL, TINY, Sizes, parameter_shapes
 
 SHAPES = {
     "row_dense": [(1, 1, 1), (3, 4, 5), (5, 17, 33), (17, 31, 15), (33, 16, 16)],
@@ -44,6 +47,8 @@ def run(full=False, table=Kernels):
     for act in ("gelu_tanh", "gelu_erf"):
         step_bits(Sizes(**vars(SMALL) | {"hidden_act": act, "num_attention_heads": 3, "hidden_size": 12,
                                          "intermediate_size": 20}), ways, table, found)
+        model_bits(Sizes(**vars(SMALL) | {"hidden_act": act}), ways, table, found[STEP])
+    model_bits(TINY, ways if full else ways[-1:], table, found[STEP])
     dot_order(ways, found[DOT])
     dot_bound(300 if full else 20, found[DOT])
     return found
@@ -111,6 +116,36 @@ def step_bits(c, ways, table, found):
                     found[row].expect(same_bits(got, want), want.size, where)
 
 
+@ieee_mode()
+def model_bits(c, ways, table, cell):
+    """The model that ships, whose blocks are one call of the encoder kernel, against the wiring on single kernels."""
+    stream = Stream(24)
+    config = ViTConfig(**{name: value for name, value in vars(c).items() if name != "rows"}, num_patches=c.rows - 1)
+    parameters = Parameters(config)
+    for _, array in parameters.items():
+        array[...] = normal_values(stream, array.shape, 0.25)
+    image, dlogits = normal_values(stream, config.image_shape), normal_values(stream, (1, c.num_classes))
+    names = list(parameter_shapes(c))
+    for path, threads in ways:
+        with kernel_path(path), degree(threads):
+            model, made, dimage = ViT(parameters), Gradients(config), np.full(image.shape, np.nan, np.float32)
+            saved = model.forward_saved(image, Workspace())
+            logits = saved.outputs.copy()
+            model.backward(saved, dlogits[0], made, dimage=dimage)
+            wired = Gradients(config)
+            t = table(c, parameters, Workspace(), wired)
+            expected, kept = wiring.forward(t, image)
+            expected = expected[0].copy()
+            dx = wiring.backward(t, dlogits, kept)
+            where = f"the model that ships, {c.hidden_act}, d = {c.hidden_size}, on {path}, degree {threads}"
+            cell.expect(same_bits(logits, expected), expected.size, f"{where}: logits")
+            inference = model.forward(image[None])[0]
+            cell.expect(same_bits(inference, expected), expected.size, f"{where}: logits of inference")
+            cell.expect(same_bits(dimage, t.patch_image_gradient(dx, image.shape)), dimage.size, f"{where}: image")
+            for name in names:
+                cell.expect(same_bits(made[name], wired[name]), wired[name].size, f"{where}: {name}")
+
+
 # --- dot16 -----------------------------------------------------------------------------------------------------------
 
 
@@ -154,7 +189,7 @@ def dot_order(ways, cell):
 
 
 def roundings(n):
-    """The most roundings that a term of dot16 of n terms meets, counted along its order: lane i mod 16, then the tree."""
+    """The most roundings that a term of dot16 of n terms meets, counted along its order: lane i mod 16, the tree."""
     lanes = [0] * 16
     for i in range(-(-n // 16) * 16):
         lanes[i % 16] += 1
@@ -167,7 +202,7 @@ def roundings(n):
 
 @ieee_mode()
 def dot_bound(count, cell):
-    """|dot16 - exact| <= gamma_k sum |x y| + n 2^-150 (1 + gamma_k), k = ceil(n / 16) + 4, gamma_k = k u / (1 - k u)."""
+    """|dot16 - exact| <= gamma sum |x y| + n 2^-150 (1 + gamma), gamma = k u / (1 - k u), k = ceil(n / 16) + 4."""
     stream, worst = Stream(23), {}
     for n in range(1, 400):
         cell.expect(roundings(n) == -(-n // 16) + 4, 1, f"roundings of dot16 of {n} terms")

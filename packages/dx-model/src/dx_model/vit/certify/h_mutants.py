@@ -1,5 +1,5 @@
-"""Column H: mutants. Each is one wrong line in the wiring, in an operation, in the patches that are read or in a kernel's
-output; every one must be rejected by the certificates, or they prove less than they say.
+"""Column H: mutants. Each is one wrong line in the wiring, in an operation, in the patches that are read or in a
+kernel's output; every one must be rejected by the certificates, or they prove less than they say.
 
 A mutant of a source is made from that source's own text, so that it stays a mutant of what ships; a text that is no
 longer found is an error, not a kill.
@@ -41,8 +41,7 @@ def tried():
     for family, name, read in READS:
         yield name, family, killers_of({"patches": reading(read)}, family, forward=False)
     for name, old, new in CHAINS:
-        wired = mutated(wiring, old, new)
-        yield name, STEP, verdict("E", lambda: step_holds(wired=wired))
+        yield name, STEP, chain_killers(mutated(wiring, old, new))
     for family, name, methods in KERNELS:
         yield name, family, kernel_killers(type("Mutant", (Kernels,), methods), FAMILIES[family])
 
@@ -116,6 +115,10 @@ def killers_of(methods, family, forward=True):
             + verdict("E", lambda: step_holds(type("Mutant", (Field,), methods), act)))
 
 
+def chain_killers(wired):
+    return verdict("E", lambda: step_holds(wired=wired))
+
+
 def reads_apart(patches):
     """patch_embed with the right output, keeping for backward what `patches` reads."""
 
@@ -150,7 +153,8 @@ def kernel_killers(table, family):
         d_exact.check(case(operation, *d_exact.SHAPES[operation][-1]), "this path", table, tried)
         found += [] if all(c.ok for c in tried.values() if c.checked) else ["D"]
     tried = cells(FAMILIES)
-    g_bits.operation_bits(case(operation, *g_bits.SHAPES[operation][1]), [(g_bits.available_paths()[-1], 1)], table, tried)
+    way = [(g_bits.available_paths()[-1], 1)]
+    g_bits.operation_bits(case(operation, *g_bits.SHAPES[operation][1]), way, table, tried)
     return found + ([] if all(c.ok for c in tried.values() if c.checked) else ["G"])
 
 

@@ -1,5 +1,5 @@
-"""The mutants of column H: (family, name, text, wrong text) in `ops`, wrong reads, (name, text, wrong text) in `wiring`,
-and wrong kernel outputs."""
+"""The mutants of column H: (family, name, text, wrong text) in `ops`, wrong reads, (name, text, wrong text) in
+`wiring`, and wrong kernel outputs."""
 import numpy as np
 
 from ..float32 import Kernels
@@ -16,7 +16,8 @@ OPERATIONS = [
      'transpose_b=True), self.parameter(f"{site}.bias"))\n        return y',
      'transpose_b=True), self.sub(self.parameter(f"{site}.bias"), self.parameter(f"{site}.bias")))\n        return y'),
     (WEIGHT, "dense: weight gradient of the first token only",
-     "self.matmul(dy, x, transpose_a=True))", "self.matmul(self.rows(dy, 0, 1), self.rows(x, 0, 1), transpose_a=True))"),
+     "self.matmul(dy, x, transpose_a=True))",
+     "self.matmul(self.rows(dy, 0, 1), self.rows(x, 0, 1), transpose_a=True))"),
     (WEIGHT, "dense: weight gradient without the last token",
      "self.matmul(dy, x, transpose_a=True))",
      "self.matmul(self.rows(dy, 0, -1), self.rows(x, 0, -1), transpose_a=True))"),
@@ -68,7 +69,8 @@ OPERATIONS = [
     ("attention qkv", "attention: scale is the width's root, not the head's",
      "e = self.div(ds, self.root(self.shape(qkv)[1] // (3 * heads)))",
      "e = self.div(ds, self.root(self.shape(qkv)[1] // 3))"),
-    ("attention qkv", "attention: dk without the transpose", "self.matmul(e, q, transpose_a=True)", "self.matmul(e, q)"),
+    ("attention qkv", "attention: dk without the transpose", "self.matmul(e, q, transpose_a=True)",
+     "self.matmul(e, q)"),
     ("attention qkv", "attention: dv without the transpose", "self.matmul(p, do, transpose_a=True)",
      "self.matmul(p, do)"),
     ("attention qkv", "attention: the row's own term dropped",
@@ -116,7 +118,8 @@ EMBEDDINGS = [
      'self.assign("patch.bias", self.column_sum(self.rows(dx, 1, -1)))'),
     (PATCH_BIAS, "patch: bias gradient three times", 'self.assign("patch.bias", self.column_sum(dtokens))',
      'self.assign("patch.bias", self.mul(self.constant("three"), self.column_sum(dtokens)))'),
-    (CLS, "CLS: row 1's gradient", "self.reshape(self.rows(dx, 0, 1), (-1,))", "self.reshape(self.rows(dx, 1, 2), (-1,))"),
+    (CLS, "CLS: row 1's gradient", "self.reshape(self.rows(dx, 0, 1), (-1,))",
+     "self.reshape(self.rows(dx, 1, 2), (-1,))"),
     (CLS, "CLS: summed over the rows", "self.reshape(self.rows(dx, 0, 1), (-1,))", "self.column_sum(dx)"),
     (POS, "position: row 0 left out", 'self.assign("pos", dx)',
      'self.assign("pos", self.concatenate([self.sub(self.rows(dx, 0, 1), self.rows(dx, 0, 1)), dtokens]))'),
@@ -143,7 +146,8 @@ READS = [
     (PATCH_WEIGHT, "patch: kh and kw exchanged",
      lambda p, kh, kw, patch, height, width: tap(p, kw, kh, patch, width // patch)),
     (PATCH_WEIGHT, "patch: the border repeated instead of 0",
-     lambda p, kh, kw, patch, height, width: np.minimum(tap(p, kh, kw, patch, width // patch), (height - 1, width - 1))),
+     lambda p, kh, kw, patch, height, width: np.minimum(tap(p, kh, kw, patch, width // patch),
+                                                        (height - 1, width - 1))),
     (PATCH_WEIGHT, "patch: stride P - 1",
      lambda p, kh, kw, patch, height, width: (p // (width // patch) * (patch - 1) + kh,
                                               p % (width // patch) * (patch - 1) + kw)),

@@ -45,6 +45,11 @@ def inverse(a):
     return result
 
 
+def inverse_of(n):
+    """1 / n of a whole number, not a multiple of p."""
+    return U(pow(n, PRIME - 2, PRIME))  # exact: whole numbers
+
+
 def row_sum(x):
     """Sum over the last axis, of at most 2^30 elements."""
     low = np.add.reduce(x & _LOW31, axis=-1)  # exact: whole numbers below 2^61

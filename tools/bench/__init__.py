@@ -26,7 +26,8 @@ import statistics
 import sys
 import time
 
-PINNED = {"torch": "torch==2.13.0", "onnxruntime": "onnxruntime==1.32.0", "onnx": "onnx==1.23.2"}
+PINNED = {"torch": "torch==2.13.0", "onnxruntime": "onnxruntime==1.32.0", "onnx": "onnx==1.23.2",
+          "sklearn": "scikit-learn==1.9.1"}
 
 
 def progress(text):

@@ -2,10 +2,10 @@
 
     python tools/parity/vit_backward.py           (needs torch==2.13.0, the dx packages and safetensors)
 
-writes fixtures/vit_backward.safetensors: a model of depth 2 for each form of GELU, generic random weights (none zero or
-one), two images. All is computed in float32 and in float64 from the same float32 inputs. The allowance of a tensor is
-atol + rtol * |ref| against float64 with rtol = c and atol = c * RMS(ref), one c for all tensors, such that PyTorch's own
-float32 run uses at most a tenth of it. `bench parity` also puts ViT-Tiny at its true shape through `cases`.
+writes fixtures/vit_backward.safetensors: a model of depth 2 for each form of GELU, generic random weights, two images.
+All is computed in float32 and in float64 from the same float32 inputs. The allowance of a tensor is atol + rtol * |ref|
+against float64 with rtol = c and atol = c * RMS(ref), one c for all tensors, such that PyTorch's own float32 run uses at
+most a tenth of it. `bench parity` also puts ViT-Tiny at its true shape through `cases`.
 """
 import json
 from pathlib import Path
@@ -64,7 +64,8 @@ def run(config, parameters, images, labels, dtype):
     loss.backward()
     grads = from_timm(config, {name: p.grad.numpy() for name, p in twin.named_parameters()})
     result = {"logits": logits.detach().numpy(), "loss": loss.detach().numpy().reshape(1)}
-    return result | {"dimages": given.grad.numpy()} | {f"grad/{name}": np.ascontiguousarray(array) for name, array in grads.items()}
+    result |= {f"grad/{name}": np.ascontiguousarray(array) for name, array in grads.items()}
+    return result | {"dimages": given.grad.numpy()}
 
 
 def reference(config, parameters, images, labels):

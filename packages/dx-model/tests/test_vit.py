@@ -82,6 +82,16 @@ def test_free_invariants():
     assert g["patch.bias"].tobytes() == summed.tobytes()
 
 
+def test_gradients_added_to_a_total():
+    """Assigning, then adding the whole set, and adding in passing: the same bits."""
+    model, dlogits = generic(SMALL), np.arange(5, dtype=f32)
+    image, work, total = images_of(SMALL, 1)[0], Gradients(SMALL), Gradients(SMALL)
+    total.flat[:] = np.random.default_rng(4).standard_normal(total.flat.size)
+    want = total.flat + gradients_of(model, image, dlogits).flat
+    model.backward(model.forward_saved(image, Workspace()), dlogits, work, total=total)
+    assert total.flat.tobytes() == want.tobytes()
+
+
 def test_gradients_against_central_differences():
     model, image = generic(SMALL), images_of(SMALL, 1)[0]
     rng = np.random.default_rng(3)

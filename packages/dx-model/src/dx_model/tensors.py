@@ -126,6 +126,16 @@ class TensorSet:
 class GradientSet(TensorSet):
     """Gradients of a loss with respect to every weight, laid out as the weights."""
 
+    def __init__(self, config):
+        super().__init__(config)
+        self.encoder = None  # the model's EncoderGradients over this set, once it needs it
+        self._blocks = self._range([spec.name for spec in self.specs if spec.name.startswith("blocks.")])
+        self._heads = self._range([spec.name for spec in self.specs if spec.group == "head"])
+
+    def _range(self, names: list[str]) -> tuple[int, int]:
+        """Where tensors that follow one another lie in the flat buffer."""
+        return (self.offsets[names[0]][0], self.offsets[names[-1]][1]) if names else (0, 0)
+
     def zero(self) -> None:
         self.flat[:] = 0.0
 
@@ -134,3 +144,10 @@ class GradientSet(TensorSet):
         """Adds another set elementwise: one plain binary32 addition each, so the order of calls is the order of the
         sum (numerics.md rule 4: example order)."""
         np.add(self.flat, other.flat, out=self.flat)
+
+    @ieee_mode()
+    def add_rest(self, other: "GradientSet", heads_only: bool = False) -> None:
+        """`add` of every tensor but the encoder's blocks, or of the heads' tensors only."""
+        ranges = [self._heads] if heads_only else [(0, self._blocks[0]), (self._blocks[1], len(self.flat))]
+        for begin, end in ranges:
+            np.add(self.flat[begin:end], other.flat[begin:end], out=self.flat[begin:end])

@@ -63,6 +63,9 @@ class ViTPasses:
     def backward(self, saved, dout, gradients):
         self.model.backward(saved, dout, gradients)
 
+    def backward_adding(self, saved, dout, gradients, total):
+        self.model.backward(saved, dout, gradients, total=total)
+
 
 def image_classification() -> Task:
     """The task of a classifier: the mean of -log softmax(logits)[label] over the batch."""

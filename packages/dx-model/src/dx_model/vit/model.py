@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..below import (
+    EncoderGradients,
     EncoderWeights,
     PackedMatrix,
     encoder_backward,
@@ -21,6 +22,7 @@ from ..below import (
     patch_embed_backward,
     patch_embed_forward,
 )
+from ..threads import on_threads
 from ..workspace import Workspace, own_workspace
 from ..model_files import load_model, save_model
 from .checkpoints import from_checkpoint
@@ -99,14 +101,18 @@ class ViT:
     def forward(self, images: np.ndarray) -> np.ndarray:
         """Logits (batch, classes) of images (batch, channels, height, width), both float32. An image's logits depend on
         that image alone. ValueError: a shape or type that is not the model's."""
-        c, space = self.config, own_workspace()
+        c = self.config
         shape = (*np.shape(images)[:1], *c.image_shape)
         check_images(images, shape)
         logits = np.empty((shape[0], c.num_classes), np.float32)
-        for image, row in zip(np.ascontiguousarray(images), logits, strict=True):
+
+        def one(pair):
+            image, row, space = *pair, own_workspace()
             x = self._embed(image, space)
             encoder_forward(self.encoder, x)
             self._classify(x, row[None], space, {})
+
+        on_threads(one, list(zip(np.ascontiguousarray(images), logits, strict=True)))
         return logits
 
     @ieee_mode()
@@ -140,18 +146,32 @@ class ViT:
     # --- backward ----------------------------------------------------------------------------------------------------
 
     @ieee_mode()
-    def backward(self, saved: Saved, dlogits: np.ndarray, gradients: Gradients, *, dimage=None) -> None:
+    def backward(self, saved: Saved, dlogits: np.ndarray, gradients: Gradients, *, dimage=None,
+                 total: Gradients | None = None) -> None:
         """Gradients of a loss from that of the logits (classes,): assigns every tensor of `gradients`, and dimage
-        (channels, height, width) unless None."""
+        (channels, height, width) unless None.
+
+        total: a set that all of them are added to, with the bits of `total.add(gradients)` and in less time: the
+        blocks' gradients go there at once, so that `gradients` holds the others only.
+        """
         p, c, g, a, space = self.parameters, self.config, gradients, saved.arrays, saved.workspace
         dn = space.take("dn", (1, c.hidden_size))
         dx = space.take("dx", (c.num_patches + 1, c.hidden_size))
         linear_backward(dlogits.reshape(1, -1), a["n"], p["head.weight"], dn, g["head.weight"], g["head.bias"])
         dx[1:] = 0
         layer_norm_backward(dn, a["xhat"], a["inv"], p["norm.weight"], dx[:1], g["norm.weight"], g["norm.bias"])
-        encoder_backward(self.encoder, a["encoder"], dx, block_arrays(g))
+        encoder_backward(self.encoder, a["encoder"], dx, self._blocks(g if total is None else total),
+                         accumulate=total is not None)
         patch_embed_backward(dx, saved.image, p["patch.weight"] if dimage is not None else None, dimage,
                              g["patch.weight"], g["patch.bias"], g["cls"], g["pos"], patch=c.patch_size)
+        if total is not None:
+            total.add_rest(g)
+
+    def _blocks(self, gradients: Gradients) -> EncoderGradients:
+        """The blocks' arrays of a set, checked once for each set."""
+        if gradients.encoder is None:
+            gradients.encoder = EncoderGradients(self.encoder, block_arrays(gradients))
+        return gradients.encoder
 
 
 def check_images(images, shape) -> None:

@@ -4,8 +4,8 @@
 
 writes fixtures/vit_backward.safetensors: models of depth 2, one for each form of GELU, random weights, two images.
 All is computed in float32 and in float64 from the same float32 inputs. The allowance of a tensor is atol + rtol * |ref|
-against float64 with rtol = c and atol = c * RMS(ref), one c for all tensors, such that PyTorch's own float32 run uses at
-most a tenth of it. `bench parity` also puts ViT-Tiny at its true shape through `cases`.
+against float64 with rtol = c and atol = c * RMS(ref), one c for all tensors, such that PyTorch's own float32 run uses
+at most a tenth of it. `bench parity` also puts ViT-Tiny at its true shape through `cases`.
 """
 import json
 from pathlib import Path

@@ -6,16 +6,21 @@ from .below import decode_tags as decode_tags
 from .below import degree as degree
 from .below import distinct_rows as distinct_rows
 from .below import epoch_permutation as epoch_permutation
+from .below import exp64 as exp64
 from .below import get_degree as get_degree
 from .below import get_path as get_path
 from .below import ieee_mode as ieee_mode
 from .below import kernel_path as kernel_path
+from .below import log64 as log64
 from .below import normal32 as normal32
 from .below import NUMERICS_VERSION as NUMERICS_VERSION
 from .below import positions as positions
+from .below import products64 as products64
 from .below import run_posteriors as run_posteriors
 from .below import runs_of_tags as runs_of_tags
 from .below import sgd_step as sgd_step
+from .below import softmax64 as softmax64
+from .below import softplus64 as softplus64
 from .below import substream as substream
 from .below import text_kinds as text_kinds
 from .below import uniform64 as uniform64
@@ -74,5 +79,15 @@ from .vit import ViTConfig as ViTConfig
 from .windows import page_windows as page_windows
 from .windows import window_id as window_id
 from .windows import window_owners as window_owners
+from .readout import CalibratorIdentity as CalibratorIdentity
+from .readout import ConformalSets as ConformalSets
+from .readout import Isotonic as Isotonic
+from .readout import MatrixScaling as MatrixScaling
+from .readout import Platt as Platt
+from .readout import ReadoutError as ReadoutError
+from .readout import Scores as Scores
+from .readout import ScoreType as ScoreType
+from .readout import Temperature as Temperature
+from .readout import VectorScaling as VectorScaling
 
 __version__ = "0.1.0"

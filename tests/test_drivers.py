@@ -26,11 +26,8 @@ FUSED_SOURCES = {"attention", "attention_backward", "char_conv", "gemm_few", "ge
 
 
 def per_path():
-    """The sources that setup.py compiles once per path: FAMILIES and the names listed in SOURCES."""
-    names = list(build.constant(KERNELS / "setup.py", "FAMILIES"))
-    for node in ast.parse((KERNELS / "setup.py").read_text()).body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "SOURCES":
-            names += [name for part in ast.walk(node) if isinstance(part, ast.List) for name in ast.literal_eval(part)]
+    """The sources that setup.py compiles once per path."""
+    names = build.constant(KERNELS / "setup.py", "FAMILIES") + build.constant(KERNELS / "setup.py", "PARTS")
     return [KERNELS / "csrc" / f"{name}.c" for name in names]
 
 

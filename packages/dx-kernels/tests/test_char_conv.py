@@ -51,6 +51,17 @@ def test_bits_equal_reference(path, rng, shape):
             assert (got[0][0] == 0).all()
 
 
+@pytest.mark.parametrize("words", [16, 17, 32, 37])
+def test_padding_of_the_words_counts(path, rng, words):
+    """Products that round to -0: lanes of dweight without a word in the last chunk become +0."""
+    table, ids = np.full((3, 4), 1e-30, f32), np.ones((words, 1), np.int32)
+    weight, bias = rng.standard_normal((5, 3, 4)).astype(f32), np.ones(5, f32)
+    want, dy = ref.char_conv_forward(table, ids, weight, bias), np.full((words, 5), -1e-30, f32)
+    expected = ref.char_conv_backward(dy, *want, table, ids, weight)
+    assert np.signbit(expected[1][:, 1]).all() == (words % 16 == 0)
+    assert all(same_bits(a, b) for a, b in zip(backward(dy, *want, table, ids, weight), expected, strict=True))
+
+
 def test_a_word_alone_equals_the_word_in_a_batch(path, rng):
     """Case ker-01."""
     table, ids, weight, bias = sample(rng, 60, 9, 20, 6, 3, 10)

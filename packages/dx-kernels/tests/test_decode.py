@@ -35,6 +35,16 @@ def test_bits_equal_reference(path, rng, n, fields, repeated, outside):
             assert tags.tolist() == want[0] and (score, bound, exact) == want[1:]
 
 
+@pytest.mark.parametrize("n, fields", [(20, 3), (40, 12), (30, 25)])
+def test_ties_as_in_the_reference(path, rng, n, fields):
+    """Whole logits: many equal runs of many fields."""
+    for _ in range(4):
+        z, flags = rng.integers(-2, 3, (n, 1 + 2 * fields)).astype(np.float32), schema(fields)
+        want = ref.decode_tags(z, flags)
+        tags, score, bound, exact = decode(z, flags)
+        assert tags.tolist() == want[0] and (score, bound, exact) == want[1:]
+
+
 def test_field_that_stands_twice_is_taken_once(path):
     """The better place wins though the other is better than O; the first of equal places."""
     z = np.zeros((6, 5), np.float32)

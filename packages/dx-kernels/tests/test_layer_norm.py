@@ -4,7 +4,7 @@ import pytest
 from conftest import same_bits
 from dx_kernels.ref import layer_norm as ref_layer_norm
 
-SHAPES = [(1, 1), (1, 16), (3, 5), (7, 192), (33, 100), (64, 257)]
+SHAPES = [(1, 1), (1, 16), (3, 5), (7, 192), (33, 100), (64, 257), (600, 40)]
 
 
 def forward(x, w, b, eps=1e-5):

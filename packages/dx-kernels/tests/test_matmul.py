@@ -89,6 +89,16 @@ def test_tiny_negative_products_do_not_leave_a_negative_zero(path):
     assert not np.signbit(product(a, b))[0, 0]
 
 
+@pytest.mark.parametrize("m, kk, n", [(1, 17, 20), (4, 33, 40), (5, 2049, 32), (32, 2063, 5), (6, 2064, 32),
+                                      (9, 48, 9)])
+def test_every_element_is_a_negative_zero_or_none_is(path, m, kk, n):
+    """All lanes end at -0, and stay so only where the last chunk has no padding."""
+    a, b = np.full((m, kk), 1e-30, np.float32), np.full((kk, n), -1e-30, np.float32)
+    want = np.full((m, n), -0.0 if kk % 16 == 0 else 0.0, np.float32)
+    for ta, tb in TRANSPOSES:
+        assert same_bits(product(a, b, ta, tb), want) and same_bits(product(a, b, ta, tb, packed=True), want)
+
+
 @pytest.mark.parametrize("kk", [*range(1, 36), 47, 56, 63])
 def test_padding_is_as_if_executed(path, rng, kk):
     """Kernels add +0 to the finished dot where the definition adds it to every lane with padding: sums of zeros of both

@@ -9,6 +9,7 @@
 It needs no pytest itself, so that it can be imported without it.
 """
 import functools
+import hashlib
 import os
 import subprocess
 import sys
@@ -89,6 +90,19 @@ class CallTests:
     def test_paths_and_degrees_agree(self, on_path, on_degree):
         with kernel_path(on_path), degree(on_degree):
             assert total(self.registry.REGISTRY) == reference(self.registry, False)
+
+    def test_what_calls_leave_in_scratch_memory_does_not_matter(self, on_path):
+        """Calls whose numbers are mostly NaN and infinities, then ordinary smaller ones."""
+        with kernel_path("portable"), degree(1):
+            want = total(self.registry.REGISTRY, sizes=(1, 15, 17), kinds=("plain",), large=False)
+        with kernel_path(on_path), degree(2):
+            got = []
+            for name in sorted(self.registry.REGISTRY):
+                one = {name: self.registry.REGISTRY[name]}
+                small = sweep(one, sizes=(1, 15, 17), kinds=("plain",), large=False)
+                total(one, sizes=(100, 33), kinds=("wild",), large=False)
+                got += [f"{label} {Run(made).digest()}\n" for label, made in small]
+        assert (hashlib.sha256("".join(got).encode()).hexdigest(), len(got)) == want
 
     def test_threads_with_the_same_inputs(self):
         """Several Python threads run all calls on the same input arrays, each with its own path and degree."""

@@ -140,6 +140,15 @@ class PageResult:
     pairs: tuple | None = None
     groups: tuple | None = None
 
+    def group_confidence(self, place: int) -> float | None:
+        """Score of the line item `groups[place]`: the lowest confidence of its cells, the values of its members.
+
+        A cell's own score is its value's confidence, a field's is FieldResult.confidence. None: it has no value.
+        """
+        group = self.groups[place]
+        return min((self.fields[name].values[k].confidence for name, places in group.members.items() for k in places),
+                   default=None)
+
     def to_json(self) -> dict:
         """A plain dictionary; words by their numbers in the page."""
         result = {"id": self.id, "windows": self.windows, "exact": self.exact,

@@ -20,6 +20,8 @@ from .grouping import word_probabilities as word_probabilities
 from .labels import LabelMap as LabelMap
 from .labels import label_map as label_map
 from .multilabel import MultilabelHead as MultilabelHead
+from .records import head_digest as head_digest
+from .records import head_record as head_record
 from .regression import RegressionHead as RegressionHead
 from .regression import RegressionObjective as RegressionObjective
 from .regression import TargetScale as TargetScale
@@ -28,3 +30,5 @@ from .span_scores import BiaffineHead as BiaffineHead
 from .span_scores import SpanEnumerationHead as SpanEnumerationHead
 from .tagging import TagScheme as TagScheme
 from .tokens import TokenHead as TokenHead
+from .windows import RowWindows as RowWindows
+from .windows import answer_of_windows as answer_of_windows

@@ -41,12 +41,13 @@ class AnswerabilityRule:
 
 @dataclass(frozen=True)
 class Answer:
-    """rows : (first, last) or None for no answer · score : of the best span, None when there is none · null_score :
-    what it was compared with, None without a rule"""
+    """rows : (first, last) or None for no answer · score, span : of the best admissible span, None when there is none;
+    kept also where the rule chose no answer · null_score : what it was compared with, None without a rule"""
 
     rows: tuple[int, int] | None
     score: float | None
     null_score: float | None = None
+    span: tuple[int, int] | None = None
 
     def source(self, table: RowTable) -> tuple[int, int, int]:
         """(sequence, start, end) in characters."""
@@ -147,7 +148,7 @@ class AnswerHead:
         require(found or rule is not None, "answer", None, "an admissible span: the head has no rule for no answer")
         best = found[0] if found else None
         if rule is None:
-            return Answer(best[1:], best[0])
+            return Answer(best[1:], best[0], None, best[1:])
         if isinstance(rule, AnswerabilityRule):
             null, refused = answerable, answerable < rule.threshold
         else:
@@ -155,8 +156,8 @@ class AnswerHead:
             null = float(z[0] + z[1])
             refused = best is None or null - best[0] > rule.threshold
         if best is None or refused:
-            return Answer(None, best[0] if best else None, null)
-        return Answer(best[1:], best[0], null)
+            return Answer(None, best[0] if best else None, null, best[1:] if best else None)
+        return Answer(best[1:], best[0], null, best[1:])
 
 
 def admissible_spans(start, end, pair, context, max_length: int, most: int = 1):

@@ -40,7 +40,8 @@ def signature(name, function):
     if first.startswith(name + "("):
         return first
     try:
-        return name + str(inspect.signature(function))
+        # a module as a default prints the file it came from, which is a folder of this machine
+        return name + re.sub(r"(<module '[^']*') from '[^']*'>", r"\1>", str(inspect.signature(function)))
     except (TypeError, ValueError):
         return name + "(?)"
 

@@ -43,7 +43,7 @@ def answer_of_windows(answers, rule: NullRule | None = None) -> tuple[int, Answe
 
     Without a rule: the answer with the best score, the first window of equal ones. With one: no answer when the lowest
     null score of all windows exceeds the best span's score by more than the rule's threshold; the window given is then
-    that of the lowest null score. A window that holds no part of the answer says "null" loudly and must not win by that.
+    that of the lowest null score. A window without the answer says "null" loudly and must not win by that.
     """
     answers = list(answers)
     require(answers, "answers", 0, "at least one window")

@@ -132,7 +132,10 @@ def test_contract_is_stated_before_and_verified_after(tmp_path, monkeypatch):
     settings = R(tiny.SETTINGS, loss_weights={"tag": 1.0})
     with FineTune(settings).start(tiny.model(), tiny.examples(), folder=tmp_path, tell=tiny.quiet) as run:
         stated = json.loads((tmp_path / "run.json").read_text())["contract"]
-        assert stated["first"] == "char_emb.weight" and stated["last"] == "tag_head.bias"
+        assert (stated["first"], stated["last"]) == ("char_emb", "tag_head")
+        assert stated["modes"] == {"dropout": "none", "statistics": "none"} and stated["reaches_backbone"] is True
+        assert stated["frozen"] == [name for name in run.parameters if name.split(".")[0] in
+                                    ("role_head", "doc_head", "rel_q", "rel_k")]
         assert {entry["name"] for entry in stated["trainable"]} == set(run.trainable.names)
         assert all(entry["decay"] == entry["name"].endswith("weight") for entry in stated["trainable"]
                    if "ln" not in entry["name"])
@@ -140,6 +143,40 @@ def test_contract_is_stated_before_and_verified_after(tmp_path, monkeypatch):
         with pytest.raises(ContractError, match="outside the trainable set"):
             run.finish()
     assert not (tmp_path / "model.safetensors").exists()
+
+
+def test_a_contract_that_was_stated_is_required(tmp_path):
+    scales = {"blocks.1.fc1.weight": 0.5, "pair2.weight": 1.0, "tag_head.bias": 1.0}
+    stated = named_set(tiny.model().parameters, scales).to_json()
+    assert (stated["first"], stated["last"]) == ("pair2", "tag_head")
+    FineTune(tiny.SETTINGS, scales=scales, contract=stated).run(tiny.model(), tiny.examples(), progress=False)
+    other = {**stated, "trainable": [{**stated["trainable"][0], "scale": 1.0}, *stated["trainable"][2:],
+                                     {"name": "tag_head.weight", "scale": 1.0, "decay": True}]}
+    with pytest.raises(ContractError, match=r"pair2.weight is trainable and not stated; tag_head.weight is stated and "
+                                            r"not trainable; blocks.1.fc1.weight has scale 0.5 and decay True, stated"):
+        FineTune(tiny.SETTINGS, scales=scales, contract=other).run(tiny.model(), tiny.examples(), folder=tmp_path / "f")
+    assert not (tmp_path / "f").exists()
+    start = tiny.model()
+    start.parameters["role_head.bias"][0] = 2.0  # another model: its frozen values differ
+    for changed_contract, match in (({"frozen_digest": stated["frozen_digest"]}, "frozen_digest is"),
+                                    ({"first": "emb_ln"}, "first is pair2, stated emb_ln"), ({"x": 1}, "no entry")):
+        with pytest.raises(ContractError, match=match):
+            FineTune(tiny.SETTINGS, scales=scales, contract=changed_contract).run(start, tiny.examples())
+
+
+def test_a_mode_that_changes_during_a_run_breaks_the_contract():
+    start = tiny.model()
+    with FineTune(tiny.SETTINGS, scales={"tag_head.bias": 1.0}).start(start, tiny.examples()) as run:
+        run.model.modes = {"dropout": "on", "statistics": "none"}
+        with pytest.raises(ContractError, match="the modes are .*'on'.* the contract states .*'none'"):
+            run.finish()
+
+
+def test_a_tensor_that_no_loss_reaches_is_refused():
+    """It would get decay and no gradient."""
+    settings = R(tiny.SETTINGS, loss_weights={"tag": 1.0})
+    with pytest.raises(ValueError, match=r"role_head.weight: none of the active losses \(tag\) reaches it"):
+        FineTune(settings, scales={"role_head.weight": 1.0, "tag_head.bias": 1.0}).run(tiny.model(), tiny.examples())
 
 
 @pytest.mark.parametrize("scales, rows, match", [

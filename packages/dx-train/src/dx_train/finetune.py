@@ -12,7 +12,7 @@ from .run import Run, TrainResult
 from .runlog import locked
 from .settings import TrainSettings
 from .task import Task
-from .trainable import named_set, scaled_set, trainable_set
+from .trainable import MODULE_MODES, check_reached, named_set, scaled_set, trainable_set
 
 
 class Interrupted(KeyboardInterrupt):
@@ -28,6 +28,8 @@ class FineTune:
     scales : tensor name → learning-rate scale, an explicit allowlist of what is trained; None: the seed's rules
         (docs/training.md "What is trained")
     frozen_rows : tensor name → rows that stay as they are
+    contract : what the caller states of the trainable set, `TrainableSet.to_json()` or some of its entries, as in a
+        run.json; a run with another set is refused before its first step
     coupling : Coupling, a loss over the whole batch in place of the settings' loss terms; it needs scales. With it any
         model can be trained: made from parameters (`type(model)(parameters)`) with a config that has `to_json()`,
         `specs`, `copy()`, `digest()`; with `repack()`, `save_pretrained(folder)`; on examples as `Example` says.
@@ -35,14 +37,14 @@ class FineTune:
         tensor, heads at 1 and the rest at settings.backbone_scale
     """
 
-    def __init__(self, settings: TrainSettings, *, scales=None, frozen_rows=None, coupling: Coupling | None = None,
-                 task: Task | None = None):
+    def __init__(self, settings: TrainSettings, *, scales=None, frozen_rows=None, contract: dict | None = None,
+                 coupling: Coupling | None = None, task: Task | None = None):
         if coupling is not None and task is not None:
             raise ValueError("coupling and task are both given: expected one of them")
         if coupling is not None and scales is None:
             raise ValueError("coupling needs scales: a coupled loss does not say which tensors it reaches")
         self.settings, self.coupling, self.task = settings, coupling, task
-        self.scales, self.frozen_rows = scales, frozen_rows
+        self.scales, self.frozen_rows, self.contract = scales, frozen_rows, contract
 
     @contextlib.contextmanager
     def start(self, model, examples, *, development=None, digests=None, folder=None, tell=None):
@@ -53,16 +55,7 @@ class FineTune:
                     ...
                 result = run.finish()
         """
-        losses = self.coupling or self.task
-        if losses is None:
-            active = self.settings.active_losses()
-            losses = Losses(model.config, active, self.settings.field_weight)
-        if self.scales is None and self.task is not None:
-            trainable = scaled_set(model.parameters, self.settings.backbone_scale, self.frozen_rows)
-        elif self.scales is None:
-            trainable = trainable_set(model.parameters, active, self.settings.backbone_scale, self.frozen_rows)
-        else:
-            trainable = named_set(model.parameters, self.scales, self.frozen_rows)
+        losses, trainable = self._plan(model)
         with contextlib.ExitStack() as stack:
             if folder is not None:
                 try:
@@ -74,6 +67,25 @@ class FineTune:
                       folder=folder, tell=tell)
             stack.callback(run.close)
             yield run
+
+    def _plan(self, model):
+        """(what is computed, what it may change), checked against the contract."""
+        parameters, modes = model.parameters, getattr(model, "modes", MODULE_MODES)
+        losses = self.coupling or self.task
+        if losses is None:
+            active = self.settings.active_losses()
+            losses = Losses(model.config, active, self.settings.field_weight)
+        if self.scales is None and self.task is not None:
+            trainable = scaled_set(parameters, self.settings.backbone_scale, self.frozen_rows, modes)
+        elif self.scales is None:
+            trainable = trainable_set(parameters, active, self.settings.backbone_scale, self.frozen_rows)
+        else:
+            trainable = named_set(parameters, self.scales, self.frozen_rows, modes)
+            if self.coupling is None and self.task is None:
+                check_reached(trainable, parameters, active)
+        if self.contract is not None:
+            trainable.require(self.contract)
+        return losses, trainable
 
     def run(self, model, examples, *, development=None, digests=None, folder=None, progress=None,
             tell=None) -> TrainResult:
@@ -92,9 +104,10 @@ class FineTune:
 
         Raises
         ------
-        TrainingError : a loss or gradient that is not finite · CheckpointError : a checkpoint that cannot be written or
-        belongs to another run · FolderInUse : another run works in the folder · Interrupted : Ctrl-C, after the
-        checkpoint is written
+        ContractError : the trainable set is not the one that was stated · ValueError : an example or a trainable tensor
+        that does not fit, or that no active loss reaches · TrainingError : a loss or gradient that is not finite ·
+        CheckpointError : a checkpoint that cannot be written or belongs to another run · FolderInUse : another run works
+        in the folder · Interrupted : Ctrl-C, after the checkpoint is written
         """
         with self.start(model, examples, development=development, digests=digests, folder=folder, tell=tell) as run:
             with _Interrupt() as interrupt, _bar(run, progress) as bar:

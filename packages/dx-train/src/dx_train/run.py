@@ -21,7 +21,7 @@ from .runlog import Log
 from .schedule import learning_rate
 from .stream import ExampleStream
 from .task import Task
-from .trainable import TrainableSet
+from .trainable import MODULE_MODES, TrainableSet
 
 MODEL_FILE, CONTRACT_FILE = "model.safetensors", "run.json"
 
@@ -263,7 +263,7 @@ class Run:
 
     def finish(self) -> TrainResult:
         """Checks the contract of frozen values; writes the last checkpoint and the model file; the result."""
-        self.trainable.verify(self.parameters)
+        self.trainable.verify(self.parameters, getattr(self.model, "modes", MODULE_MODES))
         chosen = self.early.best if self.early.best is not None else self._current()
         self.trainable.verify(chosen)
         self._check_weights()

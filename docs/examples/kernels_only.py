@@ -2,9 +2,9 @@
 
     python kernels_only.py model.safetensors page.json
 
-page.json: {"words": [{"text": "Total", "box": [x0, y0, x1, y1]}, …]}, upright, in one column of text, at most max_words
-rows. Prints one line a field: its name, confidence, text. The bits are those of dx_model.extract_page, which also does
-turned pages, two columns, windows, repairs, alternatives, relations (docs/docextract-v0.md).
+page.json: {"words": [{"text": "Total", "box": [x0, y0, x1, y1]}, …]}, upright; a word's "line" may be there too.
+Prints one line a field: its name, confidence, text. The bits are those of dx_model.extract_page, which also does turned
+pages, the order of the file, checks and repairs, alternatives, relations (docs/docextract-v0.md).
 """
 import json
 import sys
@@ -31,26 +31,20 @@ def code_points(texts):
     return np.cumsum([0, *map(len, texts)], dtype=np.int64), code
 
 
-def rows_of(texts, box, cut):
-    """Pieces of words in reading order: (word, start, end, box, row, offset, code) with an entry a piece."""
-    offset, code = code_points(texts)
-    n = len(texts)
-    order, row = np.empty(n, np.int32), np.empty(n, np.int32)
-    dx.reading_order(box, np.full(n, -1, np.int32), offset, code, order, row)
+def rows_of(texts, box, line, config):
+    """Pieces of words in reading order: (word, start, end, box, row, line, offset, code) with an entry a piece."""
+    order, row = dx.page_order(box, line, *code_points(texts), columns=config["columns"])
     texts, box = [texts[i] for i in order], box[order]
     offset, code = code_points(texts)
     kind, mark = np.empty(len(code), np.uint8), np.zeros(len(code), np.uint8)
     dx.text_kinds(code, kind)
-    if cut:
+    if config["cut"]:
         dx.text_cuts(offset, code, kind, mark)
-    word, start, end = [], [], []
+    pieces = []
     for i, text in enumerate(texts):
-        places = [0, *np.flatnonzero(mark[offset[i]:offset[i + 1]]).tolist(), len(text)]
-        if len(text) == 0:
-            places = [0, 0]
-        for a, b in zip(places, places[1:]):
-            word, start, end = [*word, i], [*start, a], [*end, b]
-    word, start, end = (np.array(x, np.int64) for x in (word, start, end))
+        cuts = np.flatnonzero(mark[offset[i]:offset[i + 1]]).tolist()
+        pieces += [(i, a, b) for a, b in zip([0, *cuts], [*cuts, len(text)])]
+    word, start, end = np.array(pieces, np.int64).reshape(-1, 3).T
     length, piece = np.diff(offset)[word], box[word]
     whole, width = np.maximum(length, 1), piece[:, 2] - piece[:, 0]
     x0, x1, right = piece[:, 0] + width * start / whole, piece[:, 0] + width * end / whole, piece[:, 2].copy()
@@ -61,32 +55,46 @@ def rows_of(texts, box, cut):
     dx.text_clean(raw[1], clean)
     cleaned = [clean[a:b].astype("<u4").tobytes().decode("utf-32-le") for a, b in zip(raw[0], raw[0][1:])]
     offset, code = code_points([unicodedata.normalize("NFKC", text) for text in cleaned])
-    return order[word], start, end, piece, row[word], offset, code
+    line, row = line[order[word]], row[word]
+    return order[word], start, end, piece, row, np.where(line < 0, -2 - row, line), offset, code
 
 
 def inputs(config, rows):
     """What the model takes: characters, ids of tables, word features, places of pairs."""
-    _, start, _, box, row, offset, code = rows
-    n, kind = len(row), np.empty(len(code), np.uint8)
-    key, line = np.empty(n, np.int32), (-2 - row).astype(np.int32)
+    _, start, _, box, row, line, offset, code = rows
+    n, kind, key = len(row), np.empty(len(code), np.uint8), np.empty(len(row), np.int32)
     dx.text_kinds(code, kind)
     dx.text_keys(offset, code, kind, key)
     relative, real, whole = np.empty((n, 4)), np.empty((dx.PAIR_REALS, n)), np.empty((dx.PAIR_WHOLES, n), np.int32)
     height = dx.page_geometry(box, row, line, key, relative, real, whole)
     features, ids = np.empty((n, dx.WORD_FEATURE_COUNT), np.float32), np.empty((5, n), np.int32)
-    glue = (start > 0).astype(np.uint8)
-    dx.word_features(offset, code, kind, box, row, line, key, glue, features, line_height=height)
+    dx.word_features(offset, code, kind, box, row, line, key, (start > 0).view(np.uint8), features, line_height=height)
     dx.positions(relative, ids[1:], size=config["position_buckets"])
     all_characters = np.empty((n, config["max_chars"]), np.int32)
     dx.character_ids(offset, code, kind, all_characters)
-    characters = np.empty_like(all_characters)
-    characters = characters[:dx.distinct_rows(all_characters, characters, ids[0])]
-    return characters, ids, features, real, whole
+    return all_characters, ids, features, real, whole
+
+
+def page_logits(config, tensors, all_characters, ids, features, real, whole):
+    """Tag logits, each row from the window in which it is farthest from a cut (docs/docextract-v0.md, section 5)."""
+    n, most = len(features), config["max_words"]
+    count = 1 if n <= most else -(-(n - most // 4) // (most - most // 4))
+    best, logits = np.full(n, -1), np.empty((n, 1 + 2 * len(config["fields"])), np.float32)
+    for begin in [k * (n - most) // max(count - 1, 1) for k in range(count)]:
+        end = min(begin + most, n)
+        own, at = slice(begin, end), np.arange(begin, end)
+        characters, own_ids = np.empty_like(all_characters[own]), ids[:, own].copy()
+        characters = characters[:dx.distinct_rows(all_characters[own], characters, own_ids[0])]
+        z = tag_logits(config, tensors, characters, own_ids, features[own], real[:, own].copy(), whole[:, own].copy())
+        far = np.minimum(np.where(begin > 0, at - begin, n), np.where(end < n, end - 1 - at, n))
+        better = far > best[own]
+        best[own][better], logits[own][better] = far[better], z[better]
+    return logits
 
 
 def tag_logits(config, t, characters, ids, features, real, whole):
     """docs/docextract-v0.md, section 3."""
-    n, d, eps = len(features), config["hidden_size"], config["layer_norm_eps"]
+    n, eps = len(features), config["layer_norm_eps"]
 
     def linear(x, name):
         y, weight = np.empty((len(x), len(t[f"{name}.weight"])), np.float32), t[f"{name}.weight"]
@@ -105,17 +113,17 @@ def tag_logits(config, t, characters, ids, features, real, whole):
                for kind in ("weight", "bias")] for i in range(config["num_hidden_layers"])]
     dx.encoder_forward(dx.EncoderWeights(blocks, heads=config["num_attention_heads"], eps=eps), x, bias)
     dx.layer_norm_forward(x, t["final_ln.weight"], t["final_ln.bias"], x, eps=eps)
-    assert x.shape == (n, d)
     return linear(x, "tag_head")
 
 
-def fields(model_path, texts, boxes):
+def fields(model_path, texts, boxes, lines=None):
     """name → list of (text, confidence); a field without a value has the one entry (None, probability of none)."""
     config, tensors = load(model_path)
-    rows = rows_of(texts, np.array(boxes, np.float64).reshape(-1, 4), config["cut"])
-    if len(rows[0]) > config["max_words"]:
-        raise ValueError(f"{len(rows[0])} rows: windows are dx_model's affair")
-    logits = tag_logits(config, tensors, *inputs(config, rows))
+    if config["keep_file_order"]:
+        raise ValueError(f"{model_path}: reads words in the order of the file, which this example does not")
+    line = np.full(len(texts), -1, np.int32) if lines is None else np.array(lines, np.int32)
+    rows = rows_of(texts, np.array(boxes, np.float64).reshape(-1, 4), line, config)
+    logits = page_logits(config, tensors, *inputs(config, rows))
     repeated = np.array([name in config["repeated"] for name in config["fields"]], np.uint8)
     tags, absent = np.empty(len(logits), np.int32), np.empty(len(repeated))
     dx.decode_tags(logits, repeated, tags)
@@ -134,7 +142,9 @@ def fields(model_path, texts, boxes):
 
 if __name__ == "__main__":
     with open(sys.argv[2], encoding="utf-8") as page_file:
-        words = json.load(page_file)["words"]
-    for field, values in fields(sys.argv[1], [w["text"] for w in words], [w["box"] for w in words]).items():
-        for value, sure in values:
-            print(f"{field}\t{sure:.4f}\t{value}")
+        page = json.load(page_file)
+    if page.get("rotation"):
+        raise SystemExit("the page is turned, which this example does not read")
+    own = [[word.get(key, -1) for word in page["words"]] for key in ("text", "box", "line")]
+    for field, values in fields(sys.argv[1], *own).items():
+        print(*(f"{field}\t{sure:.4f}\t{value}" for value, sure in values), sep="\n")

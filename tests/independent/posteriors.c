@@ -6,14 +6,28 @@
 
 typedef struct { double floor, *absent, *p; int32_t *run; long count, most; } Found;
 
+/* Z of a forward pass in which field k, which is not exclusive, cannot begin. */
+static double mass_without(const Chain *c, long k, int *e)
+{
+    Chain other = *c;
+    other.b = doubles(c->n * c->fields);
+    for (long t = 0; t < c->n; t++)
+        for (long j = 0; j < c->fields; j++)
+            other.b[t * c->fields + j] = j == k ? 0.0 : c->b[t * c->fields + j];
+    begin_chain(&other);
+    double mass = other.Z;
+    *e = other.eZ;
+    end_chain(&other);
+    free(other.b);
+    return mass;
+}
+
 static void one_field(const Chain *c, long k, Found *found)
 {
     int ea = 0;
-    found->absent[k] = 0.0;
-    if (c->bit_of[k] >= 0) {
-        double mass = absent_mass(c, k, &ea), share = mass * power_of_two((long)ea - c->eZ) / c->Z;
-        found->absent[k] = share < 1.0 ? share : 1.0;
-    }
+    double mass = c->bit_of[k] >= 0 ? absent_mass(c, k, &ea) : mass_without(c, k, &ea);
+    double share = mass * power_of_two((long)ea - c->eZ) / c->Z;
+    found->absent[k] = share < 1.0 ? share : 1.0;
     for (long first = 0; first < c->n; first++) {
         double left = c->start[first * c->fields + k];
         for (long last = first; last < c->n && left >= found->floor; last++) {

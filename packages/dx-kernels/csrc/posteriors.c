@@ -34,8 +34,7 @@ static double run_probability(const pm_chain *c, ptrdiff_t first, ptrdiff_t last
 static void answer(const job *a, const pm_chain *c, const double *start, ptrdiff_t chain, ptrdiff_t k, int bit)
 {
     const pm_page *p = c->page;
-    if (bit < 0) a->absent[k] = 0.0;
-    else {
+    if (bit >= 0) {
         int32_t e;
         double absent = pm_absent(c, bit, &e);
         absent = absent * pm_power(e - c->ez) / c->z;
@@ -70,6 +69,17 @@ static void answer(const job *a, const pm_chain *c, const double *start, ptrdiff
     a->count[chain] = count;
 }
 
+/* The probability that a field that is not exclusive has no run: the total mass of a forward pass in which it cannot
+ * begin. That pass takes the place of the chain's own. */
+static void closed(const job *a, pm_chain *c, ptrdiff_t k, double z, int32_t ez)
+{
+    c->open[k] = 0.0;
+    pm_forward(c);
+    c->open[k] = 1.0;
+    double absent = c->z * pm_power(c->ez - ez) / z;
+    a->absent[k] = absent > 1.0 ? 1.0 : absent;
+}
+
 static void run_chains(void *context, ptrdiff_t begin, ptrdiff_t end, int worker)
 {
     const job *a = context;
@@ -90,6 +100,10 @@ static void run_chains(void *context, ptrdiff_t begin, ptrdiff_t end, int worker
             if (own || (a->repeated[k] && (a->joint || a->list[x] < 0))) answer(a, &c, start, x, k, own ? bit : -1);
             bit += own;
         }
+        const double z = c.z;
+        const int32_t ez = c.ez;
+        for (ptrdiff_t k = 0; k < p->fields; k++)
+            if (a->repeated[k] && (a->joint || a->list[x] < 0)) closed(a, &c, k, z, ez);
     }
 }
 

@@ -83,6 +83,16 @@ def reading_order(n, draw):
                  out(n, dtype=np.int32))]
 
 
+@kernel("page_order", LARGE)
+def page_order(n, draw):
+    p, side = page(n, draw), np.arange(n) % 2
+    place, row = np.arange(n) // 2 % 5, np.arange(n) // 10
+    x0, y0 = 300.0 * side + 50.0 * place, 14.0 * row
+    columns = np.ascontiguousarray(np.stack([x0, y0, x0 + 47.0, y0 + 10.0], 1))
+    return [call(k.page_order, box, line, p["offset"], p["code"], columns=wanted)
+            for box, line in ((p["box"], p["line"]), (columns, np.full(n, -1, np.int32))) for wanted in (True, False)]
+
+
 @kernel("word_features", LARGE)
 def word_features(n, draw):
     p = page(n, draw)

@@ -59,3 +59,40 @@ def test_wrong_arguments_are_named():
         order_of([[0, 0, 1, 1], [0, 0, float("nan"), 1]])
     with pytest.raises(ValueError, match=r"box\[0, 3\] = 1e\+300"):
         order_of([[0, 0, 1, 1e300]])
+
+
+def columns(rows, words, gutter):
+    """Boxes of two columns of running text, words of 40 with spaces of 5, row by row."""
+    return np.array([[side * (words * 45.0 + gutter) + 45 * i, 15.0 * r, side * (words * 45.0 + gutter) + 45 * i + 40,
+                      15.0 * r + 10] for r in range(rows) for side in (0, 1) for i in range(words)])
+
+
+def page_order(box, columns=True, texts=None):
+    n = len(box)
+    return k.page_order(np.asarray(box, np.float64).reshape(n, 4), np.full(n, -1, np.int32),
+                        *arrays(texts or [f"{i % 7}" * (i % 3) for i in range(n)]), columns)
+
+
+@pytest.mark.parametrize("rows, words, gutter, are", [(10, 6, 40, True), (9, 6, 40, False), (10, 3, 40, False),
+                                                      (10, 6, 5, False), (60, 9, 30, True)])
+def test_columns(path, rng, rows, words, gutter, are):
+    box = columns(rows, words, gutter)
+    order, row = page_order(box)
+    plain = page_order(box, columns=False)
+    assert order.dtype == row.dtype == np.int32 and (np.diff(row) >= 0).all() and row[0] == 0
+    assert np.array_equal(np.sort(order), np.arange(len(box)))
+    left = box[order, 0] < words * 45
+    if are:
+        assert left[:rows * words].all() and not left[rows * words:].any() and row[-1] == 2 * rows - 1
+    else:
+        assert np.array_equal(order, plain[0]) and np.array_equal(row, plain[1])
+    moved = rng.permutation(len(box))
+    again, again_row = page_order(box[moved], texts=[f"{i % 7}" * (i % 3) for i in moved])
+    assert np.array_equal(moved[again], order) and np.array_equal(again_row, row)
+
+
+def test_columns_of_nothing_and_wrong_arguments():
+    order, row = page_order(np.zeros((0, 4)))
+    assert order.shape == row.shape == (0,)
+    with pytest.raises(ValueError, match=r"box\[1, 2\] = nan"):
+        page_order([[0, 0, 1, 1], [0, 0, float("nan"), 1]])

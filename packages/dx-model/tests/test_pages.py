@@ -1,8 +1,11 @@
 """Pages: the checks of boxes, repair, cropping, files."""
+import fractions
 import gzip
 import json
+import re
 
 import dx_model as m
+import numpy as np
 import pytest
 from dx_model import strict_json
 
@@ -227,3 +230,29 @@ def test_damaged_gzip_is_named(tmp_path, rng):
             assert "x.jsonl.gz:" in str(error)
             refused += 1
     assert refused > 40
+
+
+def test_real_numbers_of_every_type_are_taken_exactly():
+    """numpy's numbers, fractions, lists and arrays: the same value as int or float, and the file says the same."""
+    third = np.float32(1) / np.float32(3)
+    for box, want in (((np.float32(1.5), third, np.int64(9), np.float16(7.25)), (1.5, float(third), 9, 7.25)),
+                      ([0, 1, 2.5, 3], (0, 1, 2.5, 3)), (np.array([0, 1, 2.5, 3], np.float32), (0.0, 1.0, 2.5, 3.0)),
+                      (np.array([1, 2, 3, 4], np.uint8), (1, 2, 3, 4)),
+                      ((fractions.Fraction(1, 4), 0, 1, 1), (0.25, 0, 1, 1))):
+        found = m.Word("a", box, np.int32(4))
+        assert found.box == want and {type(v) for v in found.box} <= {int, float} and type(found.line) is int
+        page = m.Page("p", np.float32(10), np.int16(20), [found], np.int64(90))
+        assert (page.width, page.height, page.rotation) == (10, 20, 90)
+        assert m.page_from_json(json.loads(json.dumps(m.page_to_json(page)))) == page
+
+
+@pytest.mark.parametrize("box, problem", [
+    ((np.bool_(True), 0, 1, 1), "x0 = "), ((True, 0, 1, 1), "x0 = True: expected a number"),
+    ((0, "1", 1, 1), "y0 = '1': expected a number"), ((0, 0, np.float32("nan"), 1), "x1 = nan: expected a number"),
+    ((0, 0, np.float64("inf"), 1), "x1 = inf: expected a number"), ((0, 0, 1j, 1), "x1 = 1j: expected a number"),
+    ((0, 0, np.longdouble(1) / 3, 1), "x1 = "), ((0, 0, None, 1), "x1 = None: expected a number"),
+    ([0, 0, 1], "expected four numbers"), (np.zeros((2, 2)), "expected four numbers"), (None, "expected four numbers"),
+    ("0 0 1 1", "expected four numbers")])
+def test_what_is_no_number_is_named(box, problem):
+    with pytest.raises(m.PageError, match=r"(?s)page 'p', word 0 \('a'\): box .*" + re.escape(problem)):
+        m.Page("p", 10, 10, [m.Word("a", box)])

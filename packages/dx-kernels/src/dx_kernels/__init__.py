@@ -61,6 +61,7 @@ from .crf import crf_backward as crf_backward
 from .crf import crf_decode as crf_decode
 from .crf import crf_forward as crf_forward
 from .crf import crf_marginals as crf_marginals
+from .columns import page_order as page_order
 from .cross_entropy import cross_entropy_backward as cross_entropy_backward
 from .cross_entropy import cross_entropy_forward as cross_entropy_forward
 from .decode import check_tags as check_tags

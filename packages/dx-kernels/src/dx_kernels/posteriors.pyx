@@ -35,7 +35,7 @@ def run_posteriors(const float[:, ::1] logits not None, const unsigned char[::1]
 
     Shapes    logits (n, 1 + 2 fields) of tags O, B-0, I-0, … · repeated, absent (fields,) · runs (q, 3) int32 · p (q,)
     Order     binary64, docs/numerics.md "Decoding"
-    Edges     n == 0 → absent is 1 · absent of a repeated field is 0 · floor > 1 → nothing is sought
+    Edges     n == 0 → absent is 1 · floor > 1 → nothing is sought
     Writes    absent and p assigned
     Raises    ValueError: a shape that does not fit, a logit that is not finite (word, tag), a run outside the page,
               floor below 1e-9 or NaN, capacity < 0; OverflowError: more than capacity runs reach floor

@@ -80,9 +80,7 @@ class Development:
 def _probability(found, row):
     """What the model gives to the right answer of a field: the sum over its places among the runs it lists."""
     if not row.gold_places:
-        if found.absent is not None:
-            return found.absent
-        return 0.0 if found.values else 1.0
+        return found.absent if not found.repeated else 0.0 if found.values else 1.0
     places, total = {p for runs in row.gold_places for p in runs}, 0.0
     for value in (*found.values, *found.alternatives):
         if place_of(value) in places:

@@ -63,12 +63,11 @@ def _from_model(found, threshold):
     one = found.to_json()
     one.pop("alternatives")
     if found.repeated:
-        sure = threshold is not None and all(v.confidence >= threshold for v in found.values)
-        values = one["values"]
+        confidence = min((v.confidence for v in found.values), default=found.absent)
+        sure = threshold is not None and confidence >= threshold
         return {"value": [v.text for v in found.values], "source": "model" if sure else "unsure",
-                "confidence": min((v.confidence for v in found.values), default=None), "threshold": threshold,
-                "values": values}
+                "confidence": confidence, "threshold": threshold, "absent": found.absent, "values": one["values"]}
     confidence = one.pop("confidence")
-    sure = threshold is not None and confidence is not None and confidence >= threshold
+    sure = threshold is not None and confidence >= threshold
     return {"value": one.pop("value"), "source": "model" if sure else "unsure", "confidence": confidence,
             "threshold": threshold, **one}

@@ -60,6 +60,7 @@ from dx_kernels import numerics_ref as numerics_ref
 from dx_kernels import NUMERICS_VERSION as NUMERICS_VERSION
 from dx_kernels import PackedMatrix as PackedMatrix
 from dx_kernels import page_geometry as page_geometry
+from dx_kernels import page_order as page_order
 from dx_kernels import pair_bias_backward as pair_bias_backward
 from dx_kernels import pair_bias_forward as pair_bias_forward
 from dx_kernels import PAIR_FEATURE_COUNT as PAIR_FEATURE_COUNT

@@ -66,7 +66,7 @@ def columns(id: str, fields: dict):
         found = [(v.confidence, v.text) for v in field.values] or [(field.absent, None)]
         for confidence, text in found:
             shown = "-" if text is None else " ".join(text.split())
-            yield f"{id}\t{name}\t{'-' if confidence is None else format(confidence, '.4f')}\t{shown}"
+            yield f"{id}\t{name}\t{confidence:.4f}\t{shown}"
 
 
 def extract(a) -> int:

@@ -3,6 +3,9 @@
 Boxes are (x0, y0, x1, y1) in the page's own units, origin top left, y down, 0 <= x0 <= x1 <= width and
 0 <= y0 <= y1 <= height."""
 from dataclasses import dataclass, field, replace
+from numbers import Integral, Real
+
+import numpy as np
 
 LIMIT = 2.0 ** 30  # exact: the largest coordinate
 ROTATIONS = (0, 90, 180, 270)
@@ -18,14 +21,24 @@ class Word:
     """A word as the source gives it.
 
     text : str, any Unicode text, may be empty
-    box : (x0, y0, x1, y1), numbers, in the page's units
+    box : (x0, y0, x1, y1), numbers, in the page's units; a tuple, a list or an array
     line : int or None, the source's own line number (>= 0)
     extra : dict, further keys of the word, kept as they are
+
+    Real numbers of any type (numpy's too, no bool) become the int or float of exactly that value.
     """
     text: str
     box: tuple
     line: int | None = None
     extra: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        box = self.box
+        if type(box) is not tuple or not NUMBERS.issuperset(map(type, box)):
+            if isinstance(box, (tuple, list)) or (isinstance(box, np.ndarray) and box.ndim == 1):
+                object.__setattr__(self, "box", tuple(map(plain_number, box)))
+        if type(self.line) is not int and self.line is not None:
+            object.__setattr__(self, "line", plain_number(self.line))
 
 
 @dataclass(frozen=True)
@@ -52,6 +65,8 @@ class Page:
 
     def __post_init__(self):
         object.__setattr__(self, "words", tuple(self.words))
+        for name in ("width", "height", "rotation"):
+            object.__setattr__(self, name, plain_number(getattr(self, name)))
         check_page(self)
 
     @property
@@ -74,6 +89,15 @@ class Document:
     id: str
     pages: tuple = ()
     extra: dict = field(default_factory=dict)
+
+
+def plain_number(value):
+    """A real number of another type as the int or float of exactly that value; anything else, and a number that no
+    float equals, as it is."""
+    if type(value) in NUMBERS or isinstance(value, bool) or not isinstance(value, Real):
+        return value
+    plain = int(value) if isinstance(value, Integral) else float(value)
+    return plain if plain == value or plain != plain else value
 
 
 def is_number(value):
@@ -119,7 +143,7 @@ def word_problem(word):
     if word.line is not None and (type(word.line) is not int or not 0 <= word.line < 2 ** 31):  # exact: whole numbers
         return f"line is {word.line!r}: expected a whole number from 0 to 2^31 - 1"
     if not isinstance(word.box, tuple) or len(word.box) != 4:
-        return f"box is {word.box!r}: expected a tuple of four numbers x0, y0, x1, y1"
+        return f"box is {word.box!r}: expected four numbers x0, y0, x1, y1"
     for name, value in zip(("x0", "y0", "x1", "y1"), word.box):
         if not is_number(value):
             return f"box {list(word.box)}: {name} = {value!r}: expected a number from -2^30 to 2^30"

@@ -3,12 +3,7 @@ from itertools import chain
 
 import numpy as np
 
-from .below import reading_order as order_kernel
-
-COLUMN_ROWS, COLUMN_WORDS = 10, 4  # a column has at least so many rows with so many words
-COLUMN_FILL = 0.7  # of its width is words
-COLUMN_BALANCE = 0.6  # of the wider column's width is the other's
-GUTTER = 1.5  # line heights
+from .below import page_order
 
 
 def code_points(texts):
@@ -40,7 +35,7 @@ def line_numbers(page):
 def reading_order(page, *, keep_file_order=False, columns=True):
     """The order of a page's words.
 
-    Rows of words from top to bottom, each from left to right (dx_kernels.reading_order says exactly how); a page turned
+    Rows of words from top to bottom, each from left to right (dx_kernels.page_order says exactly how); a page turned
     by its declared rotation is read upright. Where a stretch of rows is set in two columns of running text, the left
     column is read before the right one; tables, receipts and forms are not taken for columns.
 
@@ -64,24 +59,7 @@ def order_boxes(box, line, texts, keep_file_order=False, columns=True):
     n = len(box)
     if keep_file_order:
         return np.arange(n, dtype=np.int32), file_rows(box)
-    order, row = _by_position(box, line, texts)
-    blocks = column_blocks(box, order, row) if columns else [order]
-    if len(blocks) == 1:
-        return order, row
-    orders, rows, below = [], [], 0
-    for block in blocks:
-        inner, inner_row = _by_position(np.ascontiguousarray(box[block]), line[block], [texts[i] for i in block])
-        orders.append(block[inner])
-        rows.append(inner_row + np.int32(below))
-        below += int(inner_row[-1]) + 1
-    return np.concatenate(orders), np.concatenate(rows)
-
-
-def _by_position(box, line, texts):
-    offset, code = code_points(texts)
-    order, row = np.empty(len(box), np.int32), np.empty(len(box), np.int32)
-    order_kernel(box, line, offset, code, order, row)
-    return order, row
+    return page_order(box, line, *code_points(texts), columns=columns)
 
 
 def file_rows(box):
@@ -96,73 +74,3 @@ def file_rows(box):
         anchor, left = middle if anchor is None else anchor, x0
         row[i] = current
     return row
-
-
-def column_blocks(box, order, row):
-    """The words (numbers into box) of each block to be read one after the other; list of int32 arrays.
-
-    One block unless there is a gutter: a place x with at least COLUMN_ROWS rows that have their only gap of GUTTER line
-    heights there and COLUMN_WORDS words on both sides, where the words of these rows fill COLUMN_FILL of either side
-    and the sides are about equally wide (COLUMN_BALANCE): running text, not a table. The block of two columns goes from
-    the first of these rows to the last, cut at rows that cross the gutter.
-    """
-    counts = np.bincount(row) if len(row) else np.zeros(0, np.int64)
-    if np.count_nonzero(counts >= 2 * COLUMN_WORDS) < COLUMN_ROWS:
-        return [order]
-    read = box[order]
-    heights = np.sort(read[:, 3] - read[:, 1], kind="stable")
-    least = GUTTER * heights[(len(heights) - 1) // 2]
-    gap = np.flatnonzero((row[1:] == row[:-1]) & (read[1:, 0] - read[:-1, 2] >= least))  # after these places
-    begin = np.cumsum(counts) - counts  # exact: whole numbers
-    gap = gap[np.bincount(row[gap], minlength=len(counts))[row[gap]] == 1]
-    left = gap + 1 - begin[row[gap]]
-    gap = gap[(left >= COLUMN_WORDS) & (counts[row[gap]] - left >= COLUMN_WORDS)]
-    if len(gap) < COLUMN_ROWS:
-        return [order]
-    low, high = read[gap, 2], read[gap + 1, 0]
-    middle = np.sort((low + high) / 2, kind="stable")
-    best = middle[np.argmax(np.count_nonzero((low <= middle[:, None]) & (middle[:, None] <= high), axis=1))]
-    chosen = row[gap[(low <= best) & (best <= high)]]
-    rows = [order[a:a + n] for a, n in zip(begin.tolist(), counts.tolist())]
-    if len(chosen) < COLUMN_ROWS or not _is_text(box, [rows[r] for r in chosen.tolist()], best):
-        return [order]
-    return _blocks(box, rows, best, chosen[0], chosen[-1])
-
-
-def _is_text(box, rows, x):
-    """Do the words of these rows fill their sides of x, and are the sides about equally wide?"""
-    sides = {True: [], False: []}
-    for words in rows:
-        for word in words:
-            sides[bool(box[word, 2] <= x)].append(box[word])
-    widths = []
-    for side in sides.values():
-        side = np.array(side)
-        widths.append(side[:, 2].max() - side[:, 0].min())
-        filled = 0.0
-        for width in (side[:, 2] - side[:, 0]).tolist():
-            filled += width
-        if filled < COLUMN_FILL * (widths[-1] * len(rows)):
-            return False
-    return bool(min(widths) >= COLUMN_BALANCE * max(widths))
-
-
-def _blocks(box, rows, x, first, last):
-    blocks, left, right = [], [], []
-
-    def end_columns():
-        blocks.extend(np.concatenate(side) for side in (left, right) if side)
-        left.clear()
-        right.clear()
-
-    for r, words in enumerate(rows):
-        on_left = box[words, 2] <= x
-        on_right = ~on_left & (box[words, 0] >= x)  # a word without width that stands at x is on the left alone
-        if first <= r <= last and bool((on_left | on_right).all()):
-            left += [words[on_left]] if on_left.any() else []
-            right += [words[on_right]] if on_right.any() else []
-        else:
-            end_columns()
-            blocks.append(words)
-    end_columns()
-    return blocks

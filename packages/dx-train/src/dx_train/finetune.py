@@ -106,8 +106,8 @@ class FineTune:
         ------
         ContractError : the trainable set is not the one that was stated · ValueError : an example or a trainable tensor
         that does not fit, or that no active loss reaches · TrainingError : a loss or gradient that is not finite ·
-        CheckpointError : a checkpoint that cannot be written or belongs to another run · FolderInUse : another run works
-        in the folder · Interrupted : Ctrl-C, after the checkpoint is written
+        CheckpointError : a checkpoint that cannot be written or belongs to another run · FolderInUse : another run
+        works in the folder · Interrupted : Ctrl-C, after the checkpoint is written
         """
         with self.start(model, examples, development=development, digests=digests, folder=folder, tell=tell) as run:
             with _Interrupt() as interrupt, _bar(run, progress) as bar:

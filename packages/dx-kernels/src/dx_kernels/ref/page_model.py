@@ -58,15 +58,17 @@ def models(repeated):
 
 
 class Chain:
-    """Masses at every boundary, each mask with its own power of two: f, ef, a (forward), g, eg, d (backward)."""
+    """Masses at every boundary, each mask with its own power of two: f, ef, a (forward), g, eg, d (backward).
 
-    def __init__(self, logits, fields, exclusive):
+    closed: a field that is not exclusive and cannot begin, or None."""
+
+    def __init__(self, logits, fields, exclusive, closed=None):
         self.l = levels(logits)
         self.n, self.fields = len(self.l), fields
         self.exclusive, self.masks = exclusive, 1 << len(exclusive)
         self.bit = [exclusive.index(k) if k in exclusive else -1 for k in range(fields)]
         self.o = [exp(row[0]) for row in self.l]
-        self.b = [[exp(v) for v in row[1::2]] for row in self.l]
+        self.b = [[0.0 if k == closed else exp(v) for k, v in enumerate(row[1::2])] for row in self.l]
         self.i = [[exp(v) for v in row[2::2]] for row in self.l]
 
     def sources(self, x, e, m):

@@ -8,9 +8,12 @@ def run_posteriors(logits, repeated, runs, floor=float("inf")):
     for exclusive, answered in models(repeated):
         chain = Chain(logits, len(repeated), exclusive).forward().backward()
         for k in answered:
-            if not repeated[k]:
+            if repeated[k]:
+                without = Chain(logits, len(repeated), exclusive, closed=k).forward()
+                mass, e = without.z, without.ez
+            else:
                 mass, e = chain.absent_mass(k)
-                absent[k] = min(mass * power(e - chain.ez) / chain.z, 1.0)
+            absent[k] = min(mass * power(e - chain.ez) / chain.z, 1.0)
             for x, run in enumerate(runs):
                 if run[0] == k:
                     p[x] = chain.probability(run[1], run[2], k)

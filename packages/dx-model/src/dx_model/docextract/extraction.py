@@ -129,7 +129,7 @@ def _fields(config, logits, places, most, floor, votes):
         left = sorted((run for run in others if run[0] == k and run[1:3] not in taken),
                       key=lambda run: (-run[3], run[1], run[2]))
         values, rest = (tuple(places.value(*run[1:]) for run in part) for part in (own, left[:most]))
-        results[name] = FieldResult(name, bool(repeated[k]), values, None if repeated[k] else float(absent[k]), rest)
+        results[name] = FieldResult(name, bool(repeated[k]), values, float(absent[k]), rest)
     return results, exact
 
 
@@ -184,9 +184,9 @@ def extract_document(model, document, **options) -> DocumentResult:
         found = [replace(v, page=number) for number, f in own for v in f.values]
         others = [replace(v, page=number) for number, f in own for v in f.alternatives]
         repeated = name in model.config.repeated
-        absent = None if repeated else 1.0
+        absent = 1.0
         for _, f in own:
-            absent = None if repeated else absent * f.absent
+            absent = absent * f.absent
         if not repeated and found:
             best = max(found, key=lambda v: v.confidence)
             others += [v for v in found if v is not best]

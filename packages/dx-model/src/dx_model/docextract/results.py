@@ -45,14 +45,14 @@ class FieldResult:
 
     repeated : whether the schema allows several values
     values : tuple of Value, in reading order; at most one unless repeated
-    absent : probability that the page has no value; None for a repeated field
+    absent : probability that the page has no value
     alternatives : tuple of Value that were not chosen, most probable first
     """
 
     name: str
     repeated: bool
     values: tuple
-    absent: float | None
+    absent: float
     alternatives: tuple = ()
 
     @property
@@ -61,14 +61,15 @@ class FieldResult:
         return self.values[0].text if self.values else None
 
     @property
-    def confidence(self) -> float | None:
+    def confidence(self) -> float:
         """Probability of what was decided: of the (first) value, else of "no value"."""
         return self.values[0].confidence if self.values else self.absent
 
     def to_json(self) -> dict:
         others = [v.to_json() for v in self.alternatives]
         if self.repeated:
-            return {"values": [v.to_json() for v in self.values], "alternatives": others}
+            return {"values": [v.to_json() for v in self.values], "confidence": self.confidence, "absent": self.absent,
+                    "alternatives": others}
         chosen = self.values[0].to_json() if self.values else {"value": None, "confidence": self.absent, "words": []}
         return {**chosen, "absent": self.absent, "alternatives": others}
 

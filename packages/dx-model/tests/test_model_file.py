@@ -264,3 +264,30 @@ def test_initial_weights_depend_on_seed_name_and_shape_alone():
 def test_names_are_exported():
     for name in ("DocExtract", "DocExtractConfig", "ModelFileError"):
         assert hasattr(dx_model, name)
+
+
+def test_mod_17_the_same_bytes_as_long_as_the_file_is_the_same(tmp_path):
+    """Case mod-17: a file pinned by its digest gives the same answer; another answer has another digest."""
+    page = dx_model.Page("p", 400, 100, [dx_model.Word(f"w{i}", (40 * i, 5, 40 * i + 30, 15)) for i in range(8)])
+    model = DocExtract.initial(DocExtractConfig(fields=("line",), repeated=("line",), max_words=64), 3)
+    digest = model.save_pretrained(tmp_path)
+    want = dx_model.extract_page(model, page).to_json()
+    pinned = DocExtract.from_pretrained(tmp_path, digest=digest)
+    assert dx_model.extract_page(pinned, page).to_json() == want
+    model.parameters["tag_head.bias"][1] += 1
+    assert model.save_pretrained(tmp_path) != digest
+    assert dx_model.extract_page(DocExtract.from_pretrained(tmp_path), page).to_json() != want
+    with pytest.raises(ModelFileError, match=digest):
+        DocExtract.from_pretrained(tmp_path, digest=digest)
+
+
+def test_io_07_the_digest_of_tensors_has_one_order(tmp_path):
+    """Case io-07: the same tensors, given in both orders: the model's order decides, over data, names and shapes."""
+    parameters = DocExtract.initial(DocExtractConfig(fields=("a",), max_words=64), 4).parameters
+    tensors = parameters.to_container()
+    other = type(parameters)(parameters.config)
+    other.load_container(dict(reversed(tensors.items())))
+    assert list(dict(reversed(tensors.items()))) != list(tensors) and other.digest() == parameters.digest()
+    assert DocExtract(other).save_pretrained(tmp_path) == DocExtract(parameters).save_pretrained(tmp_path / "x")
+    other["tag_head.bias"][0] += 1
+    assert other.digest() != parameters.digest()

@@ -256,6 +256,17 @@ def test_tra_11_learning_curve():
     assert first == curve() and first[-1] > first[0]
 
 
+def test_mod_16_a_seed_gives_one_digest_and_one_score():
+    """Case mod-16: the same pages and seed, on other paths and degrees: the same weights and the same score."""
+    found = set()
+    for path in (dx_train.available_paths()[0], dx_train.available_paths()[-1]):
+        for degree in (1, 2):
+            with dx_train.kernel_path(path), dx_train.degree(degree):
+                parameters = tiny.train().parameters
+                found.add((parameters.digest(), tiny.score(DocExtract(parameters))))
+    assert len(found) == 1
+
+
 # --- errors ---------------------------------------------------------------------------------------------------------
 
 def test_a_loss_that_is_not_finite_names_the_example(tmp_path):

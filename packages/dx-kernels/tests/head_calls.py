@@ -1,7 +1,7 @@
 """Calls of the losses, chains, spans and geometry of task heads; importing this completes kernel_calls.REGISTRY."""
 import dx_kernels as k
 import numpy as np
-from calls import call, out
+from dx_numerics.testing.calls import call, out
 from kernel_calls import kernel, mask
 
 

@@ -8,7 +8,7 @@ from dx_numerics.testing.calls import Built, Out, call, out
 
 LARGE = 100_003
 # Counts operations for a benchmark, as many as the path's registers hold. (What dx-numerics defines is tested there.)
-NO_KERNELS = {"fma_probe"}
+NO_KERNELS = {"fma_probe", "references"}
 REGISTRY = {}
 
 

@@ -1,6 +1,5 @@
 /* The encoder stack of encoder.h: composition only, every operation is another family's kernel. */
-#include "activations_inline.h"
-#include "table.h"
+#include "block_parts.h"
 
 /* Where one block's saved activations lie. xhat1, xhat2 (n, d) and inv1, inv2 (n) of the layer norms; qkv (n, 3d);
  * probs (heads, n, n); att (n, d), the attention's output; pre (n, inner), fc1's output before the activation, and
@@ -73,64 +72,6 @@ int DX_FN(encoder_forward)(int degree, const dx_encoder *e, float *x, float *sav
     return status;
 }
 
-/* --- elementwise pieces of backward ------------------------------------------------------------------------------ */
-
-typedef struct {
-    ptrdiff_t n, d;
-    const float *a, *b, *weight, *bias;
-    float *out;
-    int activation;
-} pass;
-
-static void add_task(void *context, ptrdiff_t begin, ptrdiff_t end, int worker)
-{
-    const pass *s = context;
-    (void)worker;
-    for (ptrdiff_t i = begin; i < end; i++) s->out[i] = s->out[i] + s->a[i];
-}
-
-/* out[i] += a[i] */
-static void add_in_place(int degree, ptrdiff_t n, const float *a, float *out)
-{
-    pass s = {.a = a, .out = out};
-    dx_rt.parallel(add_task, &s, n, dx_grain(n, 1.0, degree), degree);
-}
-
-static void affine_task(void *context, ptrdiff_t begin, ptrdiff_t end, int worker)
-{
-    const pass *s = context;
-    (void)worker;
-    for (ptrdiff_t r = begin; r < end; r++)
-        for (ptrdiff_t j = 0; j < s->d; j++)
-            s->out[r * s->d + j] = s->a[r * s->d + j] * s->weight[j] + s->bias[j];
-}
-
-/* A layer norm's output again, from its xhat. */
-static void normed_again(int degree, const dx_encoder *e, const float *xhat, const float *weight, const float *bias,
-                         float *out)
-{
-    pass s = {.d = e->d, .a = xhat, .weight = weight, .bias = bias, .out = out};
-    dx_rt.parallel(affine_task, &s, e->n, dx_grain(e->n, 2.0 * (double)e->d, degree), degree);
-}
-
-static void activate_task(void *context, ptrdiff_t begin, ptrdiff_t end, int worker)
-{
-    const pass *s = context;
-    (void)worker;
-    if (s->activation == DX_LINEAR_GELU_TANH)
-        for (ptrdiff_t i = begin; i < end; i++) s->out[i] = dx_gelu_tanh(s->a[i], s->b[i]);
-    else
-        for (ptrdiff_t i = begin; i < end; i++) s->out[i] = dx_gelu_erf(s->a[i]);
-}
-
-/* The activation's output again, from what it was applied to and its tanh term. */
-static void activated_again(int degree, const dx_encoder *e, const kept *k, float *out)
-{
-    pass s = {.a = k->pre, .b = k->t, .out = out, .activation = e->activation};
-    const ptrdiff_t n = e->n * e->inner;
-    dx_rt.parallel(activate_task, &s, n, dx_grain(n, e->activation == DX_LINEAR_GELU_TANH ? 2.0 : 20.0, degree), degree);
-}
-
 int DX_FN(encoder_backward)(int degree, const dx_encoder *e, const float *saved, float *dx, int add,
                             float *const *grads, float *dbias)
 {
@@ -151,18 +92,18 @@ int DX_FN(encoder_backward)(int degree, const dx_encoder *e, const float *saved,
         float *const *g = grads + i * DX_BLOCK_TENSORS;
         lay_out(e, (float *)saved + i * step, &k); /* read only from here on */
 
-        activated_again(degree, e, &k, hidden);
+        dx_activated_again(degree, n * inner, e->activation, k.pre, k.t, hidden);
         status |= DX_FN(linear_backward)(degree, n, inner, d, dx, d, hidden, inner, w[DX_BLOCK_FC2_W], p[3], dhidden,
                                          inner, add, g[DX_BLOCK_FC2_W], g[DX_BLOCK_FC2_B]);
         status |= e->activation == DX_LINEAR_GELU_TANH
                       ? DX_FN(gelu_tanh_backward)(degree, n * inner, dhidden, k.pre, k.t, dhidden)
                       : DX_FN(gelu_erf_backward)(degree, n * inner, dhidden, k.pre, dhidden);
-        normed_again(degree, e, k.xhat2, w[DX_BLOCK_LN2_W], w[DX_BLOCK_LN2_B], norm);
+        dx_normed_again(degree, n, d, k.xhat2, w[DX_BLOCK_LN2_W], w[DX_BLOCK_LN2_B], norm);
         status |= DX_FN(linear_backward)(degree, n, d, inner, dhidden, inner, norm, d, w[DX_BLOCK_FC1_W], p[2], rows, d,
                                          add, g[DX_BLOCK_FC1_W], g[DX_BLOCK_FC1_B]);
         status |= DX_FN(layer_norm_backward)(degree, n, d, rows, k.xhat2, k.inv2, w[DX_BLOCK_LN2_W], norm,
                                              add, g[DX_BLOCK_LN2_W], g[DX_BLOCK_LN2_B]);
-        add_in_place(degree, n * d, norm, dx);
+        dx_add_in_place(degree, n * d, norm, dx);
 
         status |= DX_FN(linear_backward)(degree, n, d, d, dx, d, k.att, d, w[DX_BLOCK_PROJ_W], p[1], rows, d,
                                          add, g[DX_BLOCK_PROJ_W], g[DX_BLOCK_PROJ_B]);
@@ -176,13 +117,13 @@ int DX_FN(encoder_backward)(int degree, const dx_encoder *e, const float *saved,
         a.dq_stride = a.dk_stride = a.dv_stride = 3 * d;
         a.dbias = dbias_here;
         status |= DX_FN(attention_backward)(degree, &a);
-        if (dbias_here && dbias_here != dbias) add_in_place(degree, pairs, dbias_here, dbias);
-        normed_again(degree, e, k.xhat1, w[DX_BLOCK_LN1_W], w[DX_BLOCK_LN1_B], norm);
+        if (dbias_here && dbias_here != dbias) dx_add_in_place(degree, pairs, dbias_here, dbias);
+        dx_normed_again(degree, n, d, k.xhat1, w[DX_BLOCK_LN1_W], w[DX_BLOCK_LN1_B], norm);
         status |= DX_FN(linear_backward)(degree, n, d, 3 * d, dqkv, 3 * d, norm, d, w[DX_BLOCK_QKV_W], p[0], rows, d,
                                          add, g[DX_BLOCK_QKV_W], g[DX_BLOCK_QKV_B]);
         status |= DX_FN(layer_norm_backward)(degree, n, d, rows, k.xhat1, k.inv1, w[DX_BLOCK_LN1_W], norm,
                                              add, g[DX_BLOCK_LN1_W], g[DX_BLOCK_LN1_B]);
-        add_in_place(degree, n * d, norm, dx);
+        dx_add_in_place(degree, n * d, norm, dx);
     }
     dx_scratch_release(mark);
     return status;

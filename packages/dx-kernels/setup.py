@@ -116,6 +116,7 @@ FAMILIES = [  # one a line, so that additions do not collide
     "patch",
     "pointer",
     "pooling",
+    "post_encoder",
     "posteriors",
     "reading",
     "regression",

@@ -60,5 +60,4 @@ static void dx_activated_again(int degree, ptrdiff_t n, int activation, const fl
     dx_rt.parallel(dx_activate_task, &s, n, dx_grain(n, activation == DX_LINEAR_GELU_TANH ? 2.0 : 20.0, degree), degree);
 }
 
-
 #endif

@@ -112,7 +112,7 @@ int DX_FN(post_encoder_forward)(int degree, const dx_post_encoder *e, float *x, 
     return status;
 }
 
-int DX_FN(post_encoder_backward)(int degree, const dx_post_encoder *e, const float *saved, float *dx,
+int DX_FN(post_encoder_backward)(int degree, const dx_post_encoder *e, const float *saved, float *dx, int add,
                                  float *const *grads)
 {
     const ptrdiff_t n = e->n, d = e->d, inner = e->inner;
@@ -130,21 +130,21 @@ int DX_FN(post_encoder_backward)(int degree, const dx_post_encoder *e, const flo
         post_lay_out(e, (float *)saved + i * step, &k); /* read only from here on */
 
         status |= DX_FN(layer_norm_backward)(degree, n, d, dx, k.xhat2, k.inv2, w[DX_BLOCK_LN2_W], sum,
-                                             g[DX_BLOCK_LN2_W], g[DX_BLOCK_LN2_B]);
+                                             add, g[DX_BLOCK_LN2_W], g[DX_BLOCK_LN2_B]);
         dx_activated_again(degree, n * inner, e->activation, k.pre, k.t, hidden);
         status |= DX_FN(linear_backward)(degree, n, inner, d, sum, d, hidden, inner, w[DX_BLOCK_FC2_W], p[3], dhidden,
-                                         inner, g[DX_BLOCK_FC2_W], g[DX_BLOCK_FC2_B]);
+                                         inner, add, g[DX_BLOCK_FC2_W], g[DX_BLOCK_FC2_B]);
         status |= e->activation == DX_LINEAR_GELU_TANH
                       ? DX_FN(gelu_tanh_backward)(degree, n * inner, dhidden, k.pre, k.t, dhidden)
                       : DX_FN(gelu_erf_backward)(degree, n * inner, dhidden, k.pre, dhidden);
         dx_normed_again(degree, n, d, k.xhat1, w[DX_BLOCK_LN1_W], w[DX_BLOCK_LN1_B], norm);
         status |= DX_FN(linear_backward)(degree, n, d, inner, dhidden, inner, norm, d, w[DX_BLOCK_FC1_W], p[2], rows, d,
-                                         g[DX_BLOCK_FC1_W], g[DX_BLOCK_FC1_B]);
+                                         add, g[DX_BLOCK_FC1_W], g[DX_BLOCK_FC1_B]);
         dx_add_in_place(degree, n * d, rows, sum);
         status |= DX_FN(layer_norm_backward)(degree, n, d, sum, k.xhat1, k.inv1, w[DX_BLOCK_LN1_W], dx,
-                                             g[DX_BLOCK_LN1_W], g[DX_BLOCK_LN1_B]);
+                                             add, g[DX_BLOCK_LN1_W], g[DX_BLOCK_LN1_B]);
         status |= DX_FN(linear_backward)(degree, n, d, d, dx, d, k.att, d, w[DX_BLOCK_PROJ_W], p[1], rows, d,
-                                         g[DX_BLOCK_PROJ_W], g[DX_BLOCK_PROJ_B]);
+                                         add, g[DX_BLOCK_PROJ_W], g[DX_BLOCK_PROJ_B]);
         dx_attention a = post_attention_of(e, n, k.qkv);
         a.probs_in = k.probs;
         a.dout = rows;
@@ -154,7 +154,7 @@ int DX_FN(post_encoder_backward)(int degree, const dx_post_encoder *e, const flo
         a.dq_stride = a.dk_stride = a.dv_stride = 3 * d;
         status |= DX_FN(attention_backward)(degree, &a);
         status |= DX_FN(linear_backward)(degree, n, d, 3 * d, dqkv, 3 * d, k.x, d, w[DX_BLOCK_QKV_W], p[0], rows, d,
-                                         g[DX_BLOCK_QKV_W], g[DX_BLOCK_QKV_B]);
+                                         add, g[DX_BLOCK_QKV_W], g[DX_BLOCK_QKV_B]);
         dx_add_in_place(degree, n * d, rows, dx);
     }
     dx_scratch_release(mark);

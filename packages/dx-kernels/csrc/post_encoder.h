@@ -9,7 +9,7 @@
  *
  * saved: post_encoder_saved_floats floats that forward fills for backward, of one sequence, or NULL (inference; the bits
  * are the same). Backward replaces dx (gradient of the output) by the gradient of the input; grads: 12 pointers a
- * block, assigned. */
+ * block, assigned, or with `add` added to in one rounded addition each. */
 #ifndef DX_POST_ENCODER_H
 #define DX_POST_ENCODER_H
 
@@ -29,4 +29,4 @@ typedef struct {
     F(ptrdiff_t, post_encoder_saved_floats, (const dx_post_encoder *e)) \
     F(int, post_encoder_forward, (int degree, const dx_post_encoder *e, float *x, float *saved)) \
     F(int, post_encoder_backward, (int degree, const dx_post_encoder *e, const float *saved, float *dx, \
-                                   float *const *grads))
+                                   int add, float *const *grads))

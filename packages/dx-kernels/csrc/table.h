@@ -29,6 +29,7 @@
 #include "patch.h"
 #include "bfloat16.h"
 #include "pooling.h"
+#include "post_encoder.h"
 #include "posteriors.h"
 #include "reading.h"
 #include "regression.h"
@@ -63,6 +64,7 @@
     DX_PATCH_EMBED(F) \
     DX_BFLOAT16(F) \
     DX_POOLING(F) \
+    DX_POST_ENCODER(F) \
     DX_POSTERIORS(F) \
     DX_READING_ORDER(F) \
     DX_REGRESSION(F) \

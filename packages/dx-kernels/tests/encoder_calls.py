@@ -1,7 +1,7 @@
 """Calls of the encoder stack; importing this completes kernel_calls.REGISTRY."""
 import numpy as np
 from dx_numerics.testing.calls import Built, Out, call, out
-from dx_kernels import encoder
+from dx_kernels import encoder, post_encoder
 from kernel_calls import kernel, mask
 
 
@@ -67,3 +67,31 @@ def encoder_backward(n, draw):
     encoder.encoder_forward(plain, draw.real(n, 18), bias, saved)
     grads = [[out(*w.shape) for w in block] for block in made]
     return [call(encoder.encoder_backward, weights, saved, Out(draw.real(n, 18)), grads, bias, out(3, n, n))]
+
+
+@kernel("post_encoder_saved_floats", 200)
+def post_encoder_saved_floats(n, draw):
+    return [call(post_encoder.post_encoder_saved_floats, stack(draw)[0], n)]
+
+
+def borders(n):
+    """Borders of sequences of 7 rows and a rest."""
+    return np.array([*range(0, n, 7), n], np.int64)
+
+
+@kernel("post_encoder_forward", 200)
+def post_encoder_forward(n, draw):
+    weights, made = stack(draw)
+    saved = post_encoder.post_encoder_saved_floats(encoder_weights(*made, heads=3), n)
+    return [call(post_encoder.post_encoder_forward, weights, Out(draw.real(n, 18)), None, out(saved)),
+            call(post_encoder.post_encoder_forward, weights, Out(draw.real(n, 18)), borders(n) if n else None)]
+
+
+@kernel("post_encoder_backward", 200)
+def post_encoder_backward(n, draw):
+    weights, made = stack(draw)
+    plain = encoder_weights(*made, heads=3)
+    saved = np.zeros(post_encoder.post_encoder_saved_floats(plain, n), np.float32)
+    post_encoder.post_encoder_forward(plain, draw.real(n, 18), None, saved)
+    grads = [[out(*w.shape) for w in block] for block in made]
+    return [call(post_encoder.post_encoder_backward, weights, saved, Out(draw.real(n, 18)), grads)]

@@ -116,6 +116,9 @@ from .pooling import pool_softmax_backward as pool_softmax_backward
 from .pooling import pool_softmax_forward as pool_softmax_forward
 from .pooling import pool_sum_backward as pool_sum_backward
 from .pooling import pool_sum_forward as pool_sum_forward
+from .post_encoder import post_encoder_backward as post_encoder_backward
+from .post_encoder import post_encoder_forward as post_encoder_forward
+from .post_encoder import post_encoder_saved_floats as post_encoder_saved_floats
 from .posteriors import page_model as page_model
 from .posteriors import run_posteriors as run_posteriors
 from .reading import reading_order as reading_order

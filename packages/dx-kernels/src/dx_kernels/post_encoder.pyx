@@ -3,7 +3,7 @@ from dx_kernels._core cimport degree_current, fp_enter, fp_leave, out2, raise_st
 
 import numpy as np
 
-from .encoder import ACTIVATIONS, BLOCK_TENSORS, EncoderWeights, check_grads
+from .encoder import ACTIVATIONS, BLOCK_TENSORS, EncoderGradients, EncoderWeights
 
 cdef extern from "table.h" nogil:
     ctypedef struct dx_post_encoder:
@@ -16,7 +16,7 @@ cdef extern from "table.h" nogil:
     ctypedef struct post_encoder_table "dx_kernels_table":
         Py_ssize_t (*post_encoder_saved_floats)(const dx_post_encoder *e) noexcept nogil
         int (*post_encoder_forward)(int degree, const dx_post_encoder *e, float *x, float *saved) noexcept nogil
-        int (*post_encoder_backward)(int degree, const dx_post_encoder *e, const float *saved, float *dx,
+        int (*post_encoder_backward)(int degree, const dx_post_encoder *e, const float *saved, float *dx, int add,
                                      float **grads) noexcept nogil
 
 
@@ -103,13 +103,14 @@ def post_encoder_forward(weights, float[:, ::1] x not None, const long long[::1]
     raise_status(status)
 
 
-def post_encoder_backward(weights, const float[::1] saved not None, float[:, ::1] dx not None, grads):
+def post_encoder_backward(weights, const float[::1] saved not None, float[:, ::1] dx not None, grads, *,
+                          bint accumulate=False):
     """dx := gradient of the stack's input from the gradient of its output; grads := weight gradients; of one sequence.
 
     Shapes    saved from post_encoder_forward · dx (n, d), replaced · grads: for each block 12 float32 arrays shaped as
-              the weights, assigned
+              the weights, or EncoderGradients of them; assigned, or with accumulate added to
     Order     from the last block to the first; a row's gradient is that past the layer norm plus that through the branch
-    Edges     n == 0 → all weight gradients +0
+    Edges     n == 0 → all weight gradients +0 (accumulate: +0 is added)
     Raises    ValueError: shapes that do not fit
     Source    the adjoint of post_encoder_forward; bit-equal to dx_kernels.ref.post_encoder.post_encoder_backward
     """
@@ -120,18 +121,20 @@ def post_encoder_backward(weights, const float[::1] saved not None, float[:, ::1
     alive = fill(&e, weights, True, dx.shape[0], None)
     check_width(&e, "dx", dx.shape[1])
     check_saved(&e, saved)
-    pointers = check_grads(weights, grads)
-    cdef const size_t[::1] table_of = pointers
+    if not isinstance(grads, EncoderGradients):
+        grads = EncoderGradients(weights, grads)
+    elif len(grads.blocks) != e.blocks or grads.shapes != weights.shapes:
+        raise ValueError(f"grads has {len(grads.blocks)} blocks, qkv.weight {grads.shapes[2]}, fc1.weight "
+                         f"{grads.shapes[8]}: expected {e.blocks}, {weights.shapes[2]}, {weights.shapes[8]}")
     if e.n == 0:
-        for block in grads:
-            for g in block:
-                g[...] = 0
+        grads.finish_empty(accumulate)
         return
+    cdef size_t[::1] table_of = grads.pointers
     cdef float *pdx = out2(dx)
     cdef const float *ps = &saved[0] if saved.shape[0] else NULL
     cdef float **pg = <float **>&table_of[0]
     with nogil:
         fp = fp_enter()
-        status = t.post_encoder_backward(degree_current(), &e, ps, pdx, pg)
+        status = t.post_encoder_backward(degree_current(), &e, ps, pdx, accumulate, pg)
         fp_leave(fp)
     raise_status(status)

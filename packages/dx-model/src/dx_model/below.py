@@ -81,6 +81,9 @@ from dx_kernels import pool_softmax_forward as pool_softmax_forward
 from dx_kernels import pool_sum_backward as pool_sum_backward
 from dx_kernels import pool_sum_forward as pool_sum_forward
 from dx_kernels import positions as positions
+from dx_kernels import post_encoder_backward as post_encoder_backward
+from dx_kernels import post_encoder_forward as post_encoder_forward
+from dx_kernels import post_encoder_saved_floats as post_encoder_saved_floats
 from dx_kernels import products64 as products64
 from dx_kernels import reading_order as reading_order
 from dx_kernels import references as references

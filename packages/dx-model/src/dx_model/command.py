@@ -1,4 +1,4 @@
-"""`python -m dx_model extract | inspect`, for those who install this package alone.
+"""`python -m dx_model extract | inspect | embed`, for those who install this package alone.
 
 Data goes to stdout (UTF-8, \\n), messages to stderr. Exit codes: 0 done; 1 something asked for failed, as in a run of
 which some pages could not be read; 2 usage; 130 interrupted."""
@@ -7,7 +7,9 @@ import json
 import os
 import sys
 
-from .below import NUMERICS_VERSION, degree, get_degree
+import numpy as np
+
+from .below import NUMERICS_VERSION, degree, get_degree, matmul
 from .container import ModelFileError, file_digest
 from .docextract import DocExtract, extract_document, extract_page, tensor_table
 from .model_files import model_path
@@ -32,6 +34,14 @@ def parser() -> argparse.ArgumentParser:
     i = commands.add_parser("inspect", help="what a model file is and whether it is sound")
     i.add_argument("model", help="a model file, or the folder that holds model.safetensors")
     i.add_argument("--json", action="store_true", help="one JSON object")
+    m = commands.add_parser("embed", help="a vector for every line of text files, or the nearest lines to a text")
+    m.add_argument("model", help="a folder of sentence-transformers: config.json, model.safetensors, tokenizer.json, …")
+    m.add_argument("texts", nargs="+", help="UTF-8 text files, one text a line")
+    m.add_argument("--out", metavar="FILE", help="write the vectors here: .npy (texts, width), float32")
+    m.add_argument("--search", metavar="TEXT", help="print the lines nearest to this text, with their similarity")
+    m.add_argument("--top", type=int, default=5, metavar="N", help="how many of them (5)")
+    m.add_argument("--truncate", action="store_true", help="cut texts that are too long instead of refusing them")
+    m.add_argument("--threads", type=int, default=None, metavar="N", help="threads; the result does not depend on them")
     return p
 
 
@@ -126,6 +136,38 @@ def inspect(a) -> int:
     return 0
 
 
+def embed(a) -> int:
+    """Vectors to a file, or the nearest lines, best first; ties in the order of the files."""
+    from .bert.embedder import Embedder
+    from .files import replace_file
+
+    texts, places = [], []
+    for path in a.texts:
+        with open(path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    text = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+                except UnicodeDecodeError as error:
+                    raise ValueError(f"{path}:{number}: not UTF-8: {error.reason} at byte {error.start}") from None
+                if text:
+                    texts.append(text)
+                    places.append(f"{path}:{number}")
+    embedder, truncation = Embedder.from_pretrained(a.model), "end" if a.truncate else "refuse"
+    vectors = embedder.embed(texts, truncation=truncation)
+    if a.out:
+        with replace_file(a.out) as file:
+            np.save(file, vectors)
+    if a.search is not None:
+        query = embedder.embed([a.search], truncation=truncation)
+        scores = np.empty((1, len(texts)), np.float32)
+        matmul(query, vectors, scores, transpose_b=True)
+        order = np.argsort(-scores[0], kind="stable")
+        for place in order[:a.top].tolist():
+            emit(f"{scores[0, place]:.6f}\t{places[place]}\t{texts[place]}")
+    say(f"{len(texts)} texts, {embedder.width} numbers each")
+    return 0
+
+
 def main(arguments=None) -> int:
     """Runs the command on these arguments (default: the process's); returns the exit code."""
     try:
@@ -135,10 +177,13 @@ def main(arguments=None) -> int:
     if a.command == "extract" and (a.alternatives < 0 or (a.threads is not None and a.threads < 1)):
         say("python -m dx_model: --alternatives takes 0 or more, --threads 1 or more")
         return 2
+    if a.command == "embed" and (not a.out and a.search is None or a.top < 1 or (a.threads or 1) < 1):
+        say("python -m dx_model: embed takes --out or --search; --top and --threads 1 or more")
+        return 2
     try:
         with degree(get_degree() if getattr(a, "threads", None) is None else a.threads):
-            return {"extract": extract, "inspect": inspect}[a.command](a)
-    except (ModelFileError, OSError) as error:
+            return {"extract": extract, "inspect": inspect, "embed": embed}[a.command](a)
+    except (ModelFileError, OSError, ModuleNotFoundError, ValueError) as error:
         if isinstance(error, BrokenPipeError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1

@@ -2,6 +2,7 @@
 from .config import BertConfig as BertConfig
 from .embedder import Embedder as Embedder
 from .model import Bert as Bert
-from .parameters import Gradients as BertGradients
-from .parameters import Parameters as BertParameters
+from .parameters import Gradients, Parameters
 from .tokenizer import Tokenizer as Tokenizer
+
+BertParameters, BertGradients = Parameters, Gradients

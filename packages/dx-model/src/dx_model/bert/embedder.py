@@ -71,7 +71,7 @@ class Embedder:
 
     def _embed_pack(self, tokens, out, places):
         starts = np.zeros(len(tokens) + 1, np.int64)
-        np.cumsum([len(ids) for ids, _ in tokens], out=starts[1:])
+        np.cumsum([len(ids) for ids, _ in tokens], out=starts[1:])  # exact: whole numbers
         flat = np.fromiter((i for ids, _ in tokens for i in ids), np.int32, starts[-1])
         types = np.fromiter((t for _, own in tokens for t in own), np.int32, starts[-1])
         rows = self.model.forward(flat, starts, types)

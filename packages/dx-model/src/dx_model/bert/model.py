@@ -120,7 +120,7 @@ class Bert:
         for row in np.flatnonzero(counts == 0):
             raise ValueError(f"attention_mask[{row}] is all 0: expected at least one visible row")
         starts = np.zeros(len(counts) + 1, np.int64)
-        np.cumsum(counts, out=starts[1:])
+        np.cumsum(counts, out=starts[1:])  # exact: whole numbers
         types = None if token_type_ids is None else np.asarray(token_type_ids)[mask]
         rows = np.zeros((*mask.shape, self.config.hidden_size), np.float32)
         rows[mask] = self.forward(input_ids[mask], starts, types)

@@ -53,6 +53,9 @@ def test_a_target_that_cannot_be_answered_is_refused(rng):
     refused("targets[0]", head.loss, logits, [[2, 6], [1, 2]], CONTEXT)
     refused("targets[1]", head.loss, logits, [[2, 3], [2, 1]], CONTEXT)
     refused("targets[1]", head.loss, logits, [[2, 3], [0, 0]], CONTEXT)  # no null row was declared
+    unseen = np.ones((2, 6), bool)
+    unseen[1, 4] = False
+    refused("context_mask", head.backward, logits, [[2, 3], [1, 2]], CONTEXT, normal(rng, 2, 6, 4), unseen)
     ignored = head.loss(logits, [[2, 3], [-1, -1]], CONTEXT)
     assert ignored.denominator == 1 and head.loss(logits, [[-1, -1]] * 2, CONTEXT) == heads.LocalLoss(0.0, 0.0)
 

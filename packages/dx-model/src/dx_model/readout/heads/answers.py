@@ -123,7 +123,9 @@ class AnswerHead:
         return 0.5 * total, counted, d
 
     def backward(self, logits, targets, context, hidden, valid, *, scale=1.0, denominator=None, factors=None):
-        """(dhidden (B, S, D), gradients of the parameters)."""
+        """(dhidden (B, S, D), gradients of the parameters); a context row that is not valid is refused."""
+        unseen = np.argwhere(np.asarray(context, bool) & ~np.asarray(valid, bool))
+        require(not len(unseen), "context_mask", [tuple(p) for p in unseen[:3].tolist()], "rows that the model sees")
         _, _, d = self._run(logits, targets, context, hidden, scale, denominator)
         x, mask = gathered(hidden, valid)
         dx, gradients = self.linear.backward(np.ascontiguousarray(d[mask]),

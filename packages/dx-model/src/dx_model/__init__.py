@@ -53,6 +53,8 @@ from .encode import Encoding as Encoding
 from .encode import clean_text as clean_text
 from .encode import encode_page as encode_page
 from .files import write_atomic as write_atomic
+from .model_files import load_model as load_model
+from .model_files import save_model as save_model
 from .page_files import json_line as json_line
 from .files import replace_file as replace_file
 from .joining import join_letters as join_letters
@@ -89,5 +91,30 @@ from .readout import Scores as Scores
 from .readout import ScoreType as ScoreType
 from .readout import Temperature as Temperature
 from .readout import VectorScaling as VectorScaling
+from .below import contrastive_backward as contrastive_backward
+from .below import contrastive_forward as contrastive_forward
+from .below import cross_entropy_backward as cross_entropy_backward
+from .below import cross_entropy_forward as cross_entropy_forward
+from .below import gelu_tanh_backward as gelu_tanh_backward
+from .below import l2_normalize_backward as l2_normalize_backward
+from .below import l2_normalize_forward as l2_normalize_forward
+from .below import linear_backward as linear_backward
+from .below import linear_forward as linear_forward
+from .below import maxsim_backward as maxsim_backward
+from .below import maxsim_forward as maxsim_forward
+from .below import maxsim_lse_backward as maxsim_lse_backward
+from .below import maxsim_lse_forward as maxsim_lse_forward
+from .below import squared_distance_backward as squared_distance_backward
+from .below import squared_distance_forward as squared_distance_forward
+from .causal import Blocks as Blocks
+from .causal import CausalConfig as CausalConfig
+from .causal import CausalEncoder as CausalEncoder
+from .causal import MixtureEncoder as MixtureEncoder
+from .causal import initial_tensors as initial_tensors
+from .causal import language_loss as language_loss
+from .causal import masked_next_token_loss as masked_next_token_loss
+from .tensors import GradientSet as GradientSet
+from .tensors import TensorSet as TensorSet
+from .tensors import TensorSpec as TensorSpec
 
 __version__ = "0.1.0"

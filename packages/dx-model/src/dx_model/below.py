@@ -12,6 +12,8 @@ from dx_kernels import char_conv_backward as char_conv_backward
 from dx_kernels import char_conv_forward as char_conv_forward
 from dx_kernels import character_ids as character_ids
 from dx_kernels import clip_gradients as clip_gradients
+from dx_kernels import contrastive_backward as contrastive_backward
+from dx_kernels import contrastive_forward as contrastive_forward
 from dx_kernels import crf_backward as crf_backward
 from dx_kernels import crf_decode as crf_decode
 from dx_kernels import crf_forward as crf_forward
@@ -55,6 +57,10 @@ from dx_kernels import linear_forward as linear_forward
 from dx_kernels import list_rows as list_rows
 from dx_kernels import log64 as log64
 from dx_kernels import matmul as matmul
+from dx_kernels import maxsim_backward as maxsim_backward
+from dx_kernels import maxsim_forward as maxsim_forward
+from dx_kernels import maxsim_lse_backward as maxsim_lse_backward
+from dx_kernels import maxsim_lse_forward as maxsim_lse_forward
 from dx_kernels import normal32 as normal32
 from dx_kernels import numerics_ref as numerics_ref
 from dx_kernels import NUMERICS_VERSION as NUMERICS_VERSION
@@ -89,11 +95,15 @@ from dx_kernels import reading_order as reading_order
 from dx_kernels import references as references
 from dx_kernels import regression_backward as regression_backward
 from dx_kernels import regression_forward as regression_forward
+from dx_kernels import relu_backward as relu_backward
+from dx_kernels import relu_forward as relu_forward
 from dx_kernels import run_loss as run_loss
 from dx_kernels import run_posteriors as run_posteriors
 from dx_kernels import runs_of_tags as runs_of_tags
 from dx_kernels import sgd_step as sgd_step
+from dx_kernels import sigmoid_forward as sigmoid_forward
 from dx_kernels import softmax64 as softmax64
+from dx_kernels import softmax_backward as softmax_backward
 from dx_kernels import softmax_forward as softmax_forward
 from dx_kernels import softplus64 as softplus64
 from dx_kernels import squared_distance_backward as squared_distance_backward

@@ -23,15 +23,19 @@ class ScoreType(Enum):
     SQUARED_L2 = "squared_l2_distance"
     CALIBRATED_PROBABILITY = "calibrated_probabilities"
     VALUE = "values"
+    MAXSIM = "maxsim_similarity"
+    MEAN_MAXSIM = "mean_maxsim_similarity"
+    LOG_SUM_EXP = "log_sum_exp_similarity"
 
     @property
     def low(self) -> float:
-        return {"dot_similarity": -np.inf, "logits": -np.inf, "values": -np.inf, "cosine_similarity": -1.0}.get(
-            self.value, 0.0)
+        if self.value in UNBOUNDED:
+            return -np.inf
+        return -1.0 if self is self.COSINE else 0.0
 
     @property
     def high(self) -> float:
-        return np.inf if self in (self.LOGIT, self.DOT, self.SQUARED_L2, self.VALUE) else 1.0
+        return np.inf if self.value in UNBOUNDED or self is self.SQUARED_L2 else 1.0
 
     @property
     def larger_wins(self) -> bool:
@@ -49,6 +53,8 @@ class ScoreType(Enum):
                 self.CALIBRATED_PROBABILITY: "empirical claim on a declared population"}.get(self, "none")
 
 
+UNBOUNDED = ("logits", "dot_similarity", "values", "maxsim_similarity", "mean_maxsim_similarity",
+             "log_sum_exp_similarity")
 COSINE_SLACK = 2.0**-20  # a dot16 of two unit rows may pass 1 by its rounding
 SUM_SLACK = 2.0**-20  # of a row of binary32 probabilities
 

@@ -6,6 +6,7 @@ from ...below import numerics_ref, references
 from .arrays import Arrays
 
 f32 = np.float32
+AT_ONCE = 2**20  # products: what bounds the memory of a matrix product
 SMALLEST_NORMAL = f32(2.0**-126)
 CONSTANTS = {"one": f32(1), "half": f32(0.5), "three": f32(3)}
 
@@ -52,7 +53,10 @@ class Emulated(Arrays):
     def matmul(self, a, b, transpose_a=False, transpose_b=False):
         a = np.swapaxes(a, -1, -2) if transpose_a else a
         b = b if transpose_b else np.swapaxes(b, -1, -2)
-        return numerics_ref.dot16(a[..., :, None, :], b[..., None, :, :])
+        rows = max(1, AT_ONCE // max(1, b.size))
+        parts = [numerics_ref.dot16(a[..., i:i + rows, None, :], b[..., None, :, :])
+                 for i in range(0, max(1, a.shape[-2]), rows)]
+        return np.concatenate(parts, axis=-2)
 
     def row_sum(self, x):
         return numerics_ref.sum16(x)

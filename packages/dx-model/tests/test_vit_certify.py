@@ -242,3 +242,12 @@ def test_duals_differentiate_products_quotients_and_functions():
     s = t.inverse_root(a)  # s' = -s³ a' / 2
     cube = prime.mul(prime.mul(s.value, s.value), s.value)
     assert np.array_equal(prime.add(s.tangent, s.tangent), prime.sub(np.uint64(0), prime.mul(cube, a.tangent)))
+
+
+def test_every_table_has_every_primitive():
+    whole = ["minus_one_at", "normal_cdf", "normal_pdf"]  # within operations that emulated binary32 has whole
+    for kind, lacking in ((Symbolic, []), (Field, []), (g_bits.Emulated, whole)):
+        assert [name for name in ops.PRIMITIVES if not callable(getattr(kind, name, None))] == lacking
+    known = set(ops.PRIMITIVES) | set(vars(ops.Operations)) | {"parameter"}
+    for kind in (Symbolic, Field, g_bits.Emulated, Duals, Ring):
+        assert {name for name in vars(kind) if not name.startswith("_")} <= known | {"each", "function"}, kind

@@ -142,8 +142,13 @@ def model_bits(c, ways, table, cell):
             inference = model.forward(image[None])[0]
             cell.expect(same_bits(inference, expected), expected.size, f"{where}: logits of inference")
             cell.expect(same_bits(dimage, t.patch_image_gradient(dx, image.shape)), dimage.size, f"{where}: image")
+            total = Gradients(config)
+            total.flat[...] = normal_values(stream, total.flat.shape)
+            summed = {name: total[name] + wired[name] for name in names}
+            model.backward(saved, dlogits[0], Gradients(config), total=total)
             for name in names:
                 cell.expect(same_bits(made[name], wired[name]), wired[name].size, f"{where}: {name}")
+                cell.expect(same_bits(total[name], summed[name]), wired[name].size, f"{where}: {name}, added to a sum")
 
 
 # --- dot16 -----------------------------------------------------------------------------------------------------------

@@ -19,9 +19,9 @@ C0, C1 = math.sqrt(2 / math.pi), 0.044715
 RANGES = {
     "exp (softmax)": ("exp", -87.33, 0.0, 1.56),
     "GELU tanh": ("gelu_tanh", -10.0, 10.0, 3.0),
-    "GELU tanh slope": ("gelu_tanh_slope", -10.0, 10.0, 12.0),
-    "GELU erf": ("gelu_erf", -14.0, 14.0, 1.01),
-    "GELU erf slope": ("gelu_erf_slope", -14.0, 14.0, 1.01),
+    "GELU tanh slope": ("gelu_tanh_slope", -10.0, 10.0, 16.0),
+    "GELU erf": ("gelu_erf", -14.0, 14.0, 1.02),
+    "GELU erf slope": ("gelu_erf_slope", -14.0, 14.0, 1.02),
     "1 / sqrt (layer norm)": ("inverse_root", 1.0, 4.0, 3.01),  # times 4, exactly, from there to anywhere
 }
 # family of the table → rows above
@@ -70,9 +70,10 @@ def sweep(function, low, high, stride):
 
 
 def one_ulp(exact):
-    """Scale for "so many half ulps": half the distance of binary32 numbers at `exact`, in units of 2^-24."""
-    _, exponent = np.frexp(exact)
-    return np.ldexp(1.0, np.maximum(exponent - 24, -149) + 23)
+    """Scale for "so many half ulps": half the distance of binary32 numbers at `exact`, in units of 2^-24: the power of
+    two not above |exact|, which its exponent bits alone are."""
+    powers = (exact.view(np.uint64) & np.uint64(0x7FF0000000000000)).view(np.float64)
+    return np.maximum(powers, 2.0**-126)
 
 
 def exp(x):
@@ -135,7 +136,7 @@ def normal_cdf(x):
 def near_node(a, x):
     h = x - a
     series = [1.0, -a]  # of exp(-a t - t²/2): (n + 1) s[n + 1] = -a s[n] - s[n - 1]
-    for n in range(1, 10):
+    for n in range(1, 10 if np.max(np.abs(h)) > 2.0**-12 else 4):
         series.append((-a * series[n] - series[n - 1]) / (n + 1))
     integral = np.zeros_like(h)
     for n in reversed(range(len(series))):

@@ -94,6 +94,10 @@ def test_parity_with_sentence_transformers(rng):
     arrays = [t.detach().numpy().astype(F) for t in (ta, tp, tn)]
     got = triplet_loss(*arrays, TripletContract("euclidean", 1.0))
     assert abs(got.numerator / 4 - loss.item()) < 1e-5  # its distance adds 1e-6 to every coordinate's difference
+    targets = rng.uniform(-1, 1, 4)
+    loss = losses.CosineSimilarityLoss(model=None).compute_loss_from_embeddings([ta, tp], torch.tensor(targets))
+    got = pair_regression(*arrays[:2], targets)
+    assert abs(got.numerator / 4 - loss.item()) < 1e-6
 
 
 def test_two_dropout_views_of_a_text_are_each_others_positives():

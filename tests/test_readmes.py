@@ -1,4 +1,4 @@
-"""Every README's code runs and prints what stands below it; its links lead somewhere; it names what exists."""
+"""The code of READMEs and of docs/readout.md runs and prints what stands below; links lead somewhere; names hold."""
 import re
 import subprocess
 import sys
@@ -7,7 +7,8 @@ import dx_kernels
 import pytest
 from devtools.workspace import PACKAGES, ROOT, existing, folder
 
-READMES = {"dx": ROOT / "README.md", **{p: folder(p) / "README.md" for p in existing()}}
+READMES = {"dx": ROOT / "README.md", **{p: folder(p) / "README.md" for p in existing()},
+           "docs/readout": ROOT / "docs" / "readout.md"}
 PYTHON = re.compile(r"```python\n(.*?)```(?:(?:(?!```).)*?```text\n(.*?)```)?", re.S)
 
 

@@ -362,6 +362,14 @@ def test_wrong_arguments_are_named(arguments, field):
         readout.Pooling("mean", output_dtype="float64")
 
 
+def test_vectors_that_are_not_finite_are_refused():
+    hidden, mask = np.ones((3, 2, 2), F32), np.array([[1, 1], [1, 0], [1, 1]], bool)
+    hidden[1, 1], hidden[2, 0, 1] = np.nan, np.inf  # the NaN is not selected, the infinity is
+    with pytest.raises(readout.ReadoutError, match=r"vectors = .'examples': \[2\]"):
+        readout.pool(hidden, mask, "mean")
+    assert readout.pool(hidden[:2], mask[:2], "max").tolist() == [[1, 1], [1, 1]]
+
+
 def test_an_empty_batch():
     for name, (mode, parameters) in modes().items():
         pooling = readout.Pooling((mode,))

@@ -296,7 +296,7 @@ class Pooling:
         ------
         ReadoutError
             A shape, dtype or parameter that does not fit; an example without rows unless the policy says what it is;
-            weights that are negative, not finite or sum to 0.
+            weights that are negative, not finite or sum to 0; a vector with NaN or an infinity.
         """
         x = widen(hidden, dtype=dtype)
         require(x.ndim == 3, "hidden.shape", x.shape, "(B, S, D)")
@@ -308,6 +308,9 @@ class Pooling:
         rows = x.reshape(-1, x.shape[2])
         parts, saved = zip(*[mode.forward(rows, selected, parameters, weights) for mode in self.modes], strict=True)
         vectors = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        if not np.isfinite(vectors).all():
+            bad = selected.kept[np.flatnonzero(~np.isfinite(vectors).all(1))]
+            raise ReadoutError("vectors", {"examples": bad.tolist()}, "finite numbers from the selected rows")
         if len(selected.empty):
             kept, vectors = vectors, np.zeros((len(x), vectors.shape[1]), F32)
             vectors[selected.kept] = kept

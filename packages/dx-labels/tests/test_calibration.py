@@ -238,6 +238,23 @@ def test_proper_scores_see_what_accuracy_does_not():
     assert c.negative_log_likelihood(np.array([[0.0, 1.0]]), [0]) == math.inf
 
 
+def test_a_shift_of_prevalence_breaks_calibration_and_keeps_the_ranking(rng):
+    """So a claim names its population, and is watched on the population that it is used for."""
+    s = rng.standard_normal(4000) * 2
+    y = (rng.random(4000) < 1 / (1 + np.exp(-s))).astype(int)
+    fitted = c.fit_platt(scalar(s[:2000]), y[:2000], split(2000), software="dx")
+    s, y = s[2000:], y[2000:]
+    p = fitted(scalar(s)).values
+    kept = (y == 0) | (rng.random(2000) < 0.15)  # positives become rare
+    usual, shifted = c.positive_class_error(p, y), c.positive_class_error(p[kept], y[kept])
+    assert usual < 0.05 and shifted > 0.15
+
+    def auc(p, y):
+        return float((p[y == 1][:, None] > p[y == 0][None, :]).mean())
+    assert abs(auc(p, y) - auc(p[kept], y[kept])) < 0.02
+    assert fitted.identity.population == "p"
+
+
 def test_binned_errors_depend_on_the_binning(rng):
     p = rng.random(500)
     y = (rng.random(500) < 0.5).astype(int)  # too low below one half, too high above

@@ -219,6 +219,14 @@ def test_capacity_keeps_the_best_and_orders_equal_ones_by_id():
     refused("capacity.most", readout.Capacity, -1, "r")
 
 
+def test_top_k_gives_k_also_where_nothing_is_relevant():
+    """A capacity is no relevance: a cut on the same type refuses what top k would return."""
+    poor = logits([[0.11, 0.1, 0.05]], kind=ScoreType.COSINE)
+    assert readout.top_k(poor, 2).tolist() == [[0, 1]]
+    cut = contract_of(expected_score_type=ScoreType.COSINE, threshold=readout.Threshold(0.6, ScoreType.COSINE, "dev"))
+    assert readout.decide(poor, cut).choice.tolist() == [-1]
+
+
 def test_decide_admits_calibrates_and_cuts():
     z = logits([[3.0, 0.0, 0.0], [0.1, 0.0, 0.0]])
     calibrator = readout.Temperature(identity(), 2.0)

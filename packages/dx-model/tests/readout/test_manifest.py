@@ -24,6 +24,10 @@ def test_five_row_fixture():
     pooled = manifest.pooling().forward(manifest.layer_choice().forward([hidden])[0], mask[None]).vectors
     selected = (hidden[0, 1] + hidden[0, 2]) / 2
     assert pooled.tolist() == [selected.tolist()] and pooled.shape == manifest.output_shape(1)
+    unit, norms = manifest.normalization().forward(pooled)
+    assert np.abs(unit[0] - selected / np.sqrt((selected.astype(float) ** 2).sum())).max() < 1e-7
+    assert unit.tolist() == [(selected / norms[0]).tolist()] and norms[0] == 5  # of the mean (3, 4)
+    assert manifest.changed(readout={"normalize": {"kind": "none"}}, score={"type": "dot"}).normalization() is None
     with pytest.raises(readout.ReadoutError, match="padding"):  # a content mask that selects padding fails closed
         manifest.pooling().forward(hidden, np.array([[0, 1, 1, 0, 1]], bool), attention=table.attention[None])
 

@@ -11,6 +11,7 @@ from ..canonical_json import canonical
 from ..strict_json import loads
 from .attention_pooling import AttentionPool
 from .errors import ReadoutError, require
+from .geometry import Normalization
 from .layers import LayerChoice
 from .manifest_fields import DERIVED_NAMES, FIELDS, LABELLED, OUTPUT_KINDS, MIGRATION_STATES
 from .pooling import Pooling
@@ -250,6 +251,11 @@ class Manifest:
         require("latent_attention" not in self._record["readout"]["pooling"], "readout.pooling", "latent_attention",
                 "pools of rows: run the latent block, then its mean")
         return Pooling(tuple(_modes(self._record["readout"])), EmptyRows(self._record["readout"]["empty"]))
+
+    def normalization(self) -> Normalization | None:
+        """The declared normalisation of vectors, None when there is none."""
+        declared = self._record["readout"]["normalize"]
+        return Normalization(declared["epsilon"]) if declared["kind"] == "l2" else None
 
     def row_mask(self, table: RowTable):
         """(S,) bool rows of the readout, from the row table; refused when the table lacks what is declared."""

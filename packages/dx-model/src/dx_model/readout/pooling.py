@@ -6,6 +6,7 @@ policy for examples without rows. Rows are gathered in order, so padding on eith
 gradients of parameters are made per example and added in example order.
 """
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -138,11 +139,12 @@ class WeightedMean:
 
     def weights(self, selected: Selection, weights):
         """(w (listed,), their sums (kept,)), float32."""
-        given = self.name == "weighted_mean"
-        w = self.given(selected, weights) if given else (selected.ranks() + 1).astype(F32)
-        mass = np.empty((len(selected.kept), 1), F32)
+        if self.name == "position_weighted_mean":
+            counts = selected.counts
+            return (selected.ranks() + 1).astype(F32), (counts * (counts + 1) // 2).astype(F32)
+        w, mass = self.given(selected, weights), np.empty((len(selected.kept), 1), F32)
         pool_sum_forward(w.reshape(-1, 1), None, selected.starts, mass)
-        bad = np.flatnonzero((mass == 0) | np.isinf(mass)) if given else ()
+        bad = np.flatnonzero((mass == 0) | np.isinf(mass))
         if len(bad):
             raise ReadoutError(f"weights of example {selected.kept[bad[0]]}", float(mass[bad[0], 0]),
                                "a sum above 0 and finite")
@@ -209,8 +211,7 @@ MODES = {"first": lambda: Boundary("first"), "last": lambda: Boundary("last"), "
          "position_weighted_mean": lambda: WeightedMean("position_weighted_mean")}
 
 
-@dataclass(frozen=True, eq=False)
-class Pooled:
+class Pooled(NamedTuple):
     """Result of Pooling.forward.
 
     Attributes

@@ -1,5 +1,6 @@
 """What every pool shares: the rows a batch's masks select, number formats at its borders, and what no rows mean."""
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,8 +48,7 @@ def narrow(values: np.ndarray, dtype: str) -> np.ndarray:
         return values.astype(dtype)
 
 
-@dataclass(frozen=True, eq=False)
-class Selection:
+class Selection(NamedTuple):
     """The selected rows of a batch (B, S), gathered in order.
 
     Attributes

@@ -302,8 +302,10 @@ class Pooling:
         x = widen(hidden, dtype=dtype)
         require(x.ndim == 3, "hidden.shape", x.shape, "(B, S, D)")
         mask = np.asarray(mask)
-        require(mask.dtype == np.bool_, "mask.dtype", mask.dtype.name, "bool")
-        require(mask.shape == x.shape[:2], "mask.shape", mask.shape, str(x.shape[:2]))
+        if mask.dtype != np.bool_:
+            raise ReadoutError("mask.dtype", mask.dtype.name, "bool")
+        if mask.shape != x.shape[:2]:
+            raise ReadoutError("mask.shape", mask.shape, str(x.shape[:2]))
         parameters = check_parameters(parameters, self.parameter_shapes(x.shape[2]))
         selected = self.empty.select(attention, mask, special)
         rows = x.reshape(-1, x.shape[2])

@@ -79,7 +79,8 @@ class Selection(NamedTuple):
 def select_rows(mask) -> Selection:
     """Selection of a (B, S) bool mask."""
     mask = np.asarray(mask)
-    require(mask.dtype == np.bool_ and mask.ndim == 2, "mask", f"{mask.dtype.name} {mask.shape}", "bool (B, S)")
+    if mask.dtype != np.bool_ or mask.ndim != 2:
+        raise ReadoutError("mask", f"{mask.dtype.name} {mask.shape}", "bool (B, S)")
     rows, borders = np.empty(mask.size, np.int32), np.empty(len(mask) + 1, np.int64)
     listed = list_rows(np.ascontiguousarray(mask).view(np.uint8), rows, borders)
     filled = borders[1:] != borders[:-1]

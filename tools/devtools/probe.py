@@ -122,7 +122,8 @@ def probe(distribution, golden):
     facts = {}
     for module in public_modules(package, facts):
         facts[f"module {module.__name__}"] = True
-        for name, value in vars(module).items():
+        for name in dir(module):  # with what a module loads when asked for
+            value = getattr(module, name)
             known = None if name.startswith("_") or inspect.ismodule(value) else fact(module.__name__, name, value)
             if known is not None:
                 facts[f"name {module.__name__}.{name}"] = known

@@ -1,4 +1,7 @@
 """dx-model: document models over dx-kernels: pages, parameters, forward and adjoint, files."""
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from .below import adamw_steps as adamw_steps
 from .below import available_paths as available_paths
 from .below import clip_gradients as clip_gradients
@@ -81,16 +84,6 @@ from .vit import ViTConfig as ViTConfig
 from .windows import page_windows as page_windows
 from .windows import window_id as window_id
 from .windows import window_owners as window_owners
-from .readout import CalibratorIdentity as CalibratorIdentity
-from .readout import ConformalSets as ConformalSets
-from .readout import Isotonic as Isotonic
-from .readout import MatrixScaling as MatrixScaling
-from .readout import Platt as Platt
-from .readout import ReadoutError as ReadoutError
-from .readout import Scores as Scores
-from .readout import ScoreType as ScoreType
-from .readout import Temperature as Temperature
-from .readout import VectorScaling as VectorScaling
 from .below import contrastive_backward as contrastive_backward
 from .below import contrastive_forward as contrastive_forward
 from .below import cross_entropy_backward as cross_entropy_backward
@@ -106,15 +99,45 @@ from .below import maxsim_lse_backward as maxsim_lse_backward
 from .below import maxsim_lse_forward as maxsim_lse_forward
 from .below import squared_distance_backward as squared_distance_backward
 from .below import squared_distance_forward as squared_distance_forward
-from .causal import Blocks as Blocks
-from .causal import CausalConfig as CausalConfig
-from .causal import CausalEncoder as CausalEncoder
-from .causal import MixtureEncoder as MixtureEncoder
-from .causal import initial_tensors as initial_tensors
-from .causal import language_loss as language_loss
-from .causal import masked_next_token_loss as masked_next_token_loss
 from .tensors import GradientSet as GradientSet
 from .tensors import TensorSet as TensorSet
 from .tensors import TensorSpec as TensorSpec
 
 __version__ = "0.1.0"
+
+# Readouts and the token encoder are loaded when one of their names is first asked for: the document models do without.
+_LATER = {
+    **dict.fromkeys(("Blocks", "CausalConfig", "CausalEncoder", "MixtureEncoder", "initial_tensors",
+                    "language_loss", "masked_next_token_loss"), ".causal"),
+    **dict.fromkeys(("CalibratorIdentity", "ConformalSets", "Isotonic", "MatrixScaling", "Platt", "ReadoutError",
+                    "ScoreType", "Scores", "Temperature", "VectorScaling"), ".readout"),
+}
+if TYPE_CHECKING:
+    from .causal import Blocks as Blocks
+    from .causal import CausalConfig as CausalConfig
+    from .causal import CausalEncoder as CausalEncoder
+    from .causal import MixtureEncoder as MixtureEncoder
+    from .causal import initial_tensors as initial_tensors
+    from .causal import language_loss as language_loss
+    from .causal import masked_next_token_loss as masked_next_token_loss
+    from .readout import CalibratorIdentity as CalibratorIdentity
+    from .readout import ConformalSets as ConformalSets
+    from .readout import Isotonic as Isotonic
+    from .readout import MatrixScaling as MatrixScaling
+    from .readout import Platt as Platt
+    from .readout import ReadoutError as ReadoutError
+    from .readout import ScoreType as ScoreType
+    from .readout import Scores as Scores
+    from .readout import Temperature as Temperature
+    from .readout import VectorScaling as VectorScaling
+
+
+def __getattr__(name):
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value = getattr(import_module(_LATER[name], __name__), name)
+    return value
+
+
+def __dir__():
+    return sorted([*globals(), *_LATER])

@@ -16,7 +16,7 @@ def test_an_example_prints_what_it_says(number):
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(code, f"docs/readout.md, example {number + 1}", "exec"), {})
-    assert printed.getvalue().splitlines() == re.findall(r"^print\(.*\)\s+# (.*)$", code, re.M)
+    assert printed.getvalue().splitlines() == re.findall(r"^ *print\(.*\)\s+# (.*)$", code, re.M)
 
 
 def test_there_are_examples():

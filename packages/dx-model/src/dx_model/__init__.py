@@ -1,6 +1,6 @@
 """dx-model: document models over dx-kernels: pages, parameters, forward and adjoint, files."""
-from importlib import import_module
-from typing import TYPE_CHECKING
+import typing as _typing
+from importlib import import_module as _import_module
 
 from .below import adamw_steps as adamw_steps
 from .below import available_paths as available_paths
@@ -112,7 +112,7 @@ _LATER = {
     **dict.fromkeys(("CalibratorIdentity", "ConformalSets", "Isotonic", "MatrixScaling", "Platt", "ReadoutError",
                     "ScoreType", "Scores", "Temperature", "VectorScaling"), ".readout"),
 }
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from .causal import Blocks as Blocks
     from .causal import CausalConfig as CausalConfig
     from .causal import CausalEncoder as CausalEncoder
@@ -135,7 +135,7 @@ if TYPE_CHECKING:
 def __getattr__(name):
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value = getattr(import_module(_LATER[name], __name__), name)
+    globals()[name] = value = getattr(_import_module(_LATER[name], __name__), name)
     return value
 
 

@@ -251,3 +251,8 @@ def test_every_table_has_every_primitive():
     known = set(ops.PRIMITIVES) | set(vars(ops.Operations)) | {"parameter"}
     for kind in (Symbolic, Field, g_bits.Emulated, Duals, Ring):
         assert {name for name in vars(kind) if not name.startswith("_")} <= known | {"each", "function"}, kind
+
+
+@pytest.mark.exhaustive
+def test_every_certificate_holds_in_full():
+    assert certify(full=True).problems() == []

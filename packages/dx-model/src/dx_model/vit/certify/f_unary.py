@@ -17,12 +17,12 @@ C0, C1 = math.sqrt(2 / math.pi), 0.044715
 
 # row → (function, lowest and highest argument, largest error allowed in units of 2^-24 of the scale)
 RANGES = {
-    "exp (softmax)": ("exp", -87.33, 0.0, 1.56),
-    "GELU tanh": ("gelu_tanh", -10.0, 10.0, 3.0),
-    "GELU tanh slope": ("gelu_tanh_slope", -10.0, 10.0, 16.0),
-    "GELU erf": ("gelu_erf", -14.0, 14.0, 1.02),
-    "GELU erf slope": ("gelu_erf_slope", -14.0, 14.0, 1.02),
-    "1 / sqrt (layer norm)": ("inverse_root", 1.0, 4.0, 3.01),  # times 4, exactly, from there to anywhere
+    "exp (softmax)": ("exp", -87.33, 0.0, 1.45),
+    "GELU tanh": ("gelu_tanh", -10.0, 10.0, 2.01),
+    "GELU tanh slope": ("gelu_tanh_slope", -10.0, 10.0, 9.4),
+    "GELU erf": ("gelu_erf", -14.0, 14.0, 1.004),
+    "GELU erf slope": ("gelu_erf_slope", -14.0, 14.0, 1.01),
+    "1 / sqrt (layer norm)": ("inverse_root", 1.0, 4.0, 2.99),  # times 4, exactly, from there to anywhere
 }
 # family of the table → rows above
 OF = {"attention qkv": ("exp (softmax)",), "GELU tanh": ("GELU tanh", "GELU tanh slope"),

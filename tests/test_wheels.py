@@ -3,6 +3,7 @@
 Case pkg-05 (one release folder is enough to run) and the rest of pkg-07 (licence and origin of every tensor file) speak
 of released models: their tests come with dx-labels' release command, there is no release to test before.
 """
+import hashlib
 import json
 import re
 import shutil
@@ -12,7 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from devtools import build
+from devtools import build, sbom
 from devtools.workspace import COMPILED, VENV, existing, folder, module, python_of, version
 
 INFERENCE = ("dx-numerics", "dx-kernels", "dx-model")
@@ -49,6 +50,18 @@ def test_pkg_07_licence_of_the_code_stands_in_the_metadata(wheels, package):
     """The code's part of the case; licences of weights and data stand in a release's manifest (dx-labels, release)."""
     text = zipfile.ZipFile(wheels[package]).read(f"{module(package)}-{version()}.dist-info/METADATA").decode()
     assert "\nLicense-Expression: Apache-2.0\n" in text
+
+
+def test_the_bill_of_materials_is_that_of_the_wheels(wheels):
+    made = sbom.bill(wheels)
+    by_name = {c["name"]: c for c in made["components"]}
+    assert set(by_name) == {*wheels, "numpy", "safetensors", "tqdm"}
+    for package, wheel in wheels.items():
+        digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+        assert by_name[package]["hashes"] == [{"alg": "SHA-256", "content": digest}]
+        assert by_name[package]["licenses"] == [{"license": {"id": "Apache-2.0"}}]
+    edges = {e["ref"]: e["dependsOn"] for e in made["dependencies"]}
+    assert edges["pkg:pypi/dx-model"] == ["pkg:pypi/dx-kernels", "pkg:pypi/safetensors"]
 
 
 def test_headers_for_the_package_above(wheels):

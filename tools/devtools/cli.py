@@ -1,7 +1,7 @@
 """The command line of tools/dev.py."""
 import argparse
 
-from . import bench, build, contracts, demo, release, testing
+from . import bench, build, contracts, demo, release, sbom, testing
 from .workspace import PACKAGES, VENV, Failed, above, existing, say
 
 
@@ -32,6 +32,7 @@ def parser():
     c.add_argument("--no-build", action="store_true", help="use .venv as it stands")
     s = commands.add_parser("screenshots", help="pictures of the report and the review page, to look at (Chromium)")
     s.add_argument("folder", nargs="?", default=".screenshots", help="where they go (default: .screenshots)")
+    commands.add_parser("sbom", help="a bill of materials of the wheels (CycloneDX) on stdout")
     v = commands.add_parser("version", help="set the one version of all packages")
     v.add_argument("new", metavar="X")
     return p
@@ -67,6 +68,8 @@ def run(a):
         return contracts.contracts(a.write, a.no_build)
     if a.command == "screenshots":
         return demo.screenshots(a.folder)
+    if a.command == "sbom":
+        return sbom.sbom()
     return release.set_version(a.new)
 
 

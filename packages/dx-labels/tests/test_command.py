@@ -40,6 +40,22 @@ def test_usage_errors_exit_2_and_stay_off_stdout(capsys):
     assert command.main(["--help"]) == 0
 
 
+def test_the_digest_of_an_installation_is_that_of_its_files(tmp_path):
+    """Equal for equal files wherever they are; another byte, another digest."""
+    from importlib.metadata import Distribution
+    digests = []
+    for folder, text in (("a", "x = 1\n"), ("b", "x = 1\n"), ("c", "x = 2\n")):
+        info = tmp_path / folder / "made-1.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text("Name: made\nVersion: 1\n")
+        (info / "RECORD").write_text("made/m.py,,\nmade/m.pyc,,\nmade-1.dist-info/RECORD,,\n")
+        (tmp_path / folder / "made").mkdir()
+        (tmp_path / folder / "made" / "m.py").write_text(text)
+        digests.append(command.installed_digest(Distribution.at(info)))
+    assert digests[0] == digests[1] != digests[2] and len(digests[0]) == 64
+    assert len({d["sha256"] for d in command.versions().values()}) == 5
+
+
 def test_mixed_versions_are_a_failure(monkeypatch, capsys):
     mixed = {name: {"version": "0.1.0", "folder": "x"} for name in command.DISTRIBUTIONS}
     mixed["dx-kernels"] = {"version": "0.0.9", "folder": "x"}

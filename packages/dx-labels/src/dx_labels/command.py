@@ -1,4 +1,5 @@
 """The `dx` command. Exit codes: 0 done, 1 the asked-for thing failed, 2 usage, 130 interrupted."""
+import hashlib
 import json
 import os
 import sys
@@ -12,15 +13,31 @@ FAILURES = (ValueError, OSError, below.CheckpointError, below.FolderInUse, below
 
 
 def versions():
-    """The five distributions as installed: name → {"version", "folder"}; version None for one that is not there."""
+    """The five distributions as installed: name → {"version", "folder", "sha256"}; all None for one that is not there.
+    sha256 is the digest of the installed files (installed_digest)."""
     found = {}
     for name in DISTRIBUTIONS:
         try:
             d = distribution(name)
-            found[name] = {"version": d.version, "folder": str(d.locate_file(name.replace("-", "_")))}
+            found[name] = {"version": d.version, "folder": str(d.locate_file(name.replace("-", "_"))),
+                           "sha256": installed_digest(d)}
         except PackageNotFoundError:
-            found[name] = {"version": None, "folder": None}
+            found[name] = {"version": None, "folder": None, "sha256": None}
     return found
+
+
+def installed_digest(found):
+    """SHA-256 (hex) over "path SHA-256" lines of the package's files as they are on disk now, sorted by path: equal for
+    equal code, whoever installed it. None where the installation lists no files."""
+    total, some = hashlib.sha256(), False
+    for file in sorted(found.files or (), key=str):
+        path = found.locate_file(file)
+        if file.parts[0].endswith(".dist-info") or file.suffix == ".pyc" or not path.is_file():
+            continue
+        with open(path, "rb") as opened:
+            total.update(f"{file.as_posix()} {hashlib.file_digest(opened, 'sha256').hexdigest()}\n".encode())
+        some = True
+    return total.hexdigest() if some else None
 
 
 def report():

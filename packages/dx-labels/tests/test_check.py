@@ -69,6 +69,23 @@ def test_lab_17_misaligned_records_are_a_list(tmp_path):
     assert exit_code(listed) == 1 and all("nearest border" in f.to_json()["message"] for f in listed)
 
 
+def test_lab_16_17_the_commands_name_misaligned_spans(tmp_path, capsys):
+    """`dx check` lists them as JSON, `dx label` names them and keeps the rest, and writes nothing with --strict."""
+    folder = tmp_path / "p"
+    tiny_project.write(folder, pages=[page("a", "Hello", "from", "Norway"), page("b", "Hello", "Norway")],
+                       schema={"fields": ["shop"]})
+    write(folder / "values.jsonl", {"id": "a", "fields": {"shop": {"value": "Norwa", "spans": [[2, 0, 5]]}}},
+          {"id": "b", "fields": {"shop": "Norway"}})
+    assert command.main(["check", str(folder), "--json"]) == 1
+    (found,) = json.loads(capsys.readouterr().out)["findings"]
+    assert (found["kind"], found["where"], found["field"]) == ("misaligned", "a", "shop")
+    assert command.main(["label", str(folder), "--strict"]) == 1
+    assert "page 'a', field 'shop': span [2, 0, 5] of 'Norway' is misaligned" in capsys.readouterr().err
+    assert not (folder / "labels.jsonl").exists()
+    assert command.main(["label", str(folder)]) == 1 and "[2, 0, 6]" in capsys.readouterr().err
+    assert (folder / "labels.jsonl").read_text().count("\n") == 3
+
+
 def test_io_19_unmapped_glyphs_are_counted(tmp_path):
     found, listed = kinds(tmp_path, page("a", "\ufffdee;", "\ufffd", "of\ufffdce"))
     assert found == ["unmapped glyphs"] and "holds 3 glyphs" in listed[0].message
@@ -113,6 +130,19 @@ def test_cli_01_a_byte_order_mark_is_no_part_of_a_file(tmp_path):
         code = f"from dx_labels.schema import read_schema; print(read_schema({str(schema)!r}).names)"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, env={**os.environ, **env})
         assert done.stdout.strip() == b"('GESAMT', 'DATUM')"
+
+
+@pytest.mark.parametrize("mark", (b"", b"\xef\xbb\xbf"))
+def test_cli_01_in_every_file_of_a_project(tmp_path, mark):
+    """Pages, values, schema and settings with the mark and without give the same answer, in a Japanese locale too."""
+    folder = tmp_path / "p"
+    tiny_project.write(folder, pages=[page("a", "GESAMT", "DATUM")], schema={"fields": ["GESAMT"]}, settings={})
+    write(folder / "values.jsonl", {"id": "a", "fields": {"GESAMT": "DATUM"}})
+    for name in ("pages.jsonl", "values.jsonl", "schema.json", "settings.json"):
+        (folder / name).write_bytes(mark + (folder / name).read_bytes())
+    done = run("label", folder, "--json", env={"PYTHONIOENCODING": "cp932", "LANG": "C", "PYTHONUTF8": "0"})
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["outcomes"] == {"GESAMT": {"exact": 1}}
 
 
 def test_cli_02_output_is_utf8_in_every_locale(tmp_path):

@@ -61,3 +61,14 @@ def test_mixed_versions_are_a_failure(monkeypatch, capsys):
     mixed["dx-kernels"] = {"version": "0.0.9", "folder": "x"}
     monkeypatch.setattr(command, "versions", lambda: mixed)
     assert command.main(["--version"]) == 1
+
+
+@pytest.mark.parametrize("name", ["import", "check", "label", "train", "score", "extract", "serve-review", "next",
+                                  "curve", "inspect"])
+def test_cli_08_every_command_fails_with_a_small_code(name, tmp_path, capsys):
+    """Case cli-08: 1 for what is not there, 2 for a wrong call; never negative, never above 125."""
+    missing = str(tmp_path / "missing")
+    more = {"import": ["--out", str(tmp_path / "out")], "extract": [missing]}.get(name, [])
+    assert command.main([name, missing, *more]) == 1 and missing in capsys.readouterr().err
+    for wrong in ([name], [name, missing, "--nonsense"]):
+        assert command.main(wrong) == 2

@@ -59,6 +59,7 @@ def test_splits_follow_the_rule_and_share_no_document(trained):
 
 
 def test_scores_and_thresholds_are_those_of_the_held_out_pages(trained, capsys):
+    """Also case tra-10: scored after training, and again from the saved model, the numbers are the same."""
     written = json.loads(Path(trained, "scores.json").read_text())
     ran("score", trained, "--json", "--quiet")
     again = json.loads(capsys.readouterr().out)

@@ -190,13 +190,18 @@ def rows_and_page(*texts):
 
 
 def test_lab_01_one_label_a_word_however_it_is_cut():
-    rows, _ = rows_and_page("그", "값")
+    rows, page = rows_and_page("그", "값")
     assert rows.word == [0, 1]
+    two = schema_from_json({"fields": ["a", "b"]})
+    tag, _, _ = tags(Document("p", (page,), {}), two, {"b": {"value": "그", "words": [0]}})
+    assert tag == [3, 0]  # once, on its first word
 
 
 def test_lab_02_long_runs_of_digits_are_one_row():
-    rows, _ = rows_and_page("pen", "0000000000000000", "cap")
+    rows, page = rows_and_page("pen", "0000000000000000", "cap")
     assert rows.word == [0, 1, 2]
+    tag, _, _ = tags(Document("p", (page,), {}), SCHEMA, {"shop": {"value": "0000000000000000", "words": [1]}})
+    assert tag == [0, 1, 0]
 
 
 def test_lab_04_spans_give_back_the_words():
@@ -252,8 +257,27 @@ def test_lab_20_several_fields_inside_one_word():
     assert labels[1].runs == (((0, 12, 22),),)
     box = encode_page(page).box[tag.index(3)]
     assert box[0] > 5 and box[2] == page.words[0].box[2]  # the box is split in proportion
-    inside, problem = rows_of_spans(page, rows, [[0, 3, 6]])
-    assert inside and (problem is None or "nearest border" in problem)
+    _, problem = rows_of_spans(page, rows, [[0, 3, 6]])
+    assert "nearest border is [0, 3, 12]" in problem  # the default does not cut at "/"
+    fine = Encoding(cut="fine")
+    tag, labels, _ = tags(document, two, values, encoding=fine)
+    assert [label.state for label in labels] == ["value"] * 2
+    assert [label.runs for label in labels] == [(((0, 3, 6),),), (((0, 12, 22),),)] and tag == [0, 1, 0, 0, 3, 0]
+    x0, _, x1, _ = page.words[0].box
+    assert encode_page(page, fine).box[1].tolist()[::2] == [x0 + (x1 - x0) * 3 / 22, x0 + (x1 - x0) * 6 / 22]
+
+
+def test_a_field_that_nobody_looked_for_is_unknown():
+    document = document_of("ACME", "8.20")
+    strict = schema_from_json({"fields": [{"name": "shop", "nullable": False}, {"name": "total", "type": "amount"}]})
+    labels = label_document(document, strict, {"total": "8.20"}, missing="not annotated")
+    assert [(x.outcome, x.state) for x in labels] == [("not annotated", "unknown"), ("exact", "value")]
+    labels = label_document(document, SCHEMA, {"total": None}, missing="not annotated")
+    assert [x.state for x in labels] == ["unknown", "unknown", "none"] and usable_documents(labels) == ["p"]
+    with pytest.raises(LabelError, match="not nullable"):
+        label_document(document, strict, {"shop": None}, missing="not annotated")
+    with pytest.raises(ValueError, match="missing = 'never'"):
+        label_document(document, SCHEMA, {}, missing="never")
 
 
 def test_labels_are_equal_for_equal_input_in_any_word_order():

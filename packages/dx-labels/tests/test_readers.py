@@ -68,6 +68,7 @@ def test_a_turned_page_is_given_as_it_is_shown(turn, tmp_path):
     content = ocr_files.text(20, 80, "Invoice No. 12")
     (page,), _ = read(write(tmp_path, ocr_files.pdf((content, f"/MediaBox [0 0 200 100] /Rotate {turn}"))))
     assert page.texts == ["Invoice", "No.", "12"] and page.rotation == turn
+    assert [w.extra["angle"] for w in page.words] == [turn] * 3
     assert (page.width, page.height) == ((100, 200) if turn in (90, 270) else (200, 100))
     x0, y0, x1, y1 = page.words[0].box
     near = {90: (y0, 20), 180: (200 - x1, 20), 270: (200 - y1, 20)}[turn]
@@ -228,3 +229,38 @@ def test_every_reader_is_in_the_help(capsys):
     assert command.main(["import", "--help"]) == 0
     text = capsys.readouterr().out
     assert all(name in text for name in READERS)
+
+
+@pytest.mark.parametrize("turn, letters", ((90, "Ninety"), (270, "yteniN")))
+def test_io_28_turned_letters_are_joined_on_request(turn, letters, tmp_path):
+    """Case io-28: six words of one letter at x 30, y 100 to 160 become one word, which says its angle (io-20)."""
+    spans = [(sign, 30, 100 + 10 * i, 38, 109 + 10 * i) for i, sign in enumerate(letters)]
+    spans.append(("flat", 60, 100, 90, 109))
+    body = " ".join(f"<span class='ocrx_word' title='bbox {x0} {y0} {x1} {y1}'>{sign}</span>"
+                    for sign, x0, y0, x1, y1 in spans)
+    path = write(tmp_path, ("<!DOCTYPE html><html><head><meta name='ocr-system' content='tesseract 5.3.0'></head><body>"
+                            "<div class='ocr_page' title='bbox 0 0 300 300; ppageno 0'><span class='ocr_line' "
+                            f"title='bbox 0 0 1 1'>{body}</span></div></body></html>").encode())
+    assert imported(path, tmp_path) == [[*letters, "flat"]]
+    assert sorted(imported(path, tmp_path, "--join-letters", str(turn))[0]) == ["Ninety", "flat"]
+    (document,) = read_documents(tmp_path / "out.jsonl")
+    (word,) = [w for w in document.pages[0].words if w.text == "Ninety"]
+    assert word.box == (30, 100, 38, 159) and word.extra["angle"] == turn
+
+
+def imported(path, tmp_path, *options):
+    out = tmp_path / "out.jsonl"
+    assert command.main(["import", str(path), "--out", str(out), "--quiet", *options]) == 0
+    return [page.texts for document in read_documents(out) for page in document.pages]
+
+
+def test_io_22_words_outside_a_given_box_are_left_out_on_request(tmp_path, capsys):
+    """Case io-22: words at y 100 and 700, a crop box of y 0 to 200."""
+    content = ocr_files.text(20, 700, "top") + ocr_files.text(20, 100, "bottom")
+    path = write(tmp_path, ocr_files.pdf((content, "/MediaBox [0 0 600 800]")))
+    assert imported(path, tmp_path) == [["top", "bottom"]]
+    assert imported(path, tmp_path, "--crop", "0,0,600,200") == [["top"]]
+    for wrong in (("--crop", "1,2,3"), ("--join-letters", "45")):
+        assert command.main(["import", str(path), "--out", "x", *wrong]) == 2
+    assert command.main(["import", "sroie", str(path), "--to", "x", "--crop", "0,0,1,1"]) == 2
+    assert "labels of a data set name its words" in capsys.readouterr().err

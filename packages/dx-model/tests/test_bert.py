@@ -178,6 +178,17 @@ def folder(tmp_path_factory, model):
     return path
 
 
+def test_lab_05_words_are_counted_without_a_pre_tokenizer(tmp_path):
+    """Case lab-05: a tokenizer that does not part words gives 0, 1, 2 all the same, never one number for all."""
+    tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+    pieces = [("<unk>", -9.0), ("This", -1.0), (" is", -1.0), (" fi", -1.0), ("ne", -1.0), (" ", -2.0)]
+    tokenizers.Tokenizer(tokenizers.models.Unigram(pieces, 0, False)).save(str(tmp_path / "tokenizer.json"))
+    tokenizer = Tokenizer(tmp_path / "tokenizer.json")
+    assert set(tokenizer._tokenizer.encode("This is fine").word_ids) == {0}  # what the library says of it
+    one, pair = tokenizer(["This is fine", ("This is", "This fine")], max_length=24)
+    assert one.rows.word_ids.tolist() == [0, 1, 2, 2] and pair.rows.word_ids.tolist() == [0, 1, 0, 1, 1]
+
+
 def test_tokens_know_their_place_in_the_text(folder):
     tokenizer = Tokenizer(folder / "tokenizer.json")
     one, pair = tokenizer(["Bills paying", ("total due", "the date")], max_length=24)

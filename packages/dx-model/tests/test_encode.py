@@ -210,3 +210,24 @@ def test_real_pages(name, rng):
         assert sorted(set(encoded.word.tolist())) == list(range(len(page.words)))
         other, _ = permuted(page, rng)
         assert equal(m.encode_page(other), encoded)
+
+
+def test_fields_joined_by_a_sign_are_cut_on_request():
+    """Case lab-20: one word with two fields, its box split in proportion; the default leaves "123/Date:" whole."""
+    page = m.Page("p", 300, 40, [m.Word("No:123/Date:01.02.2024", (10, 10, 230, 20)), word("x", 10, 25)])
+    fine = m.encode_page(page, m.Encoding(cut="fine"))
+    assert texts_of(page, fine) == ["No:", "123", "/", "Date:", "01.02.2024", "x"]
+    assert fine.box[1].tolist() == [40, 10, 70, 20] and fine.box[4].tolist() == [130, 10, 230, 20]
+    assert texts_of(page, m.encode_page(page)) == ["No:", "123/Date:", "01.02.2024", "x"]
+    with pytest.raises(ValueError, match="cut = 'fines': expected true, false or 'fine'"):
+        m.Encoding(cut="fines")
+
+
+@pytest.mark.parametrize("text, pieces", [
+    ("1,234.56", ["1,234.56"]), ("INV/A", ["INV/A"]), ("7/a/8", ["7", "/", "a", "/", "8"]), ("/a", ["/a"]),
+    ("7/", ["7/"]), ("", [""]), ("12;ab", ["12", ";", "ab"]), ("٣=x", ["٣", "=", "x"]), ("INV-0099", ["INV-0099"])])
+def test_fine_cuts(text, pieces):
+    """Signs between a digit and a letter alone; neither end of a word is looked across."""
+    page = m.Page("p", 300, 40, [word("1", 10, 10), m.Word(text, (60, 10, 90, 22)), word("a", 120, 10)])
+    encoded = m.encode_page(page, m.Encoding(cut="fine", keep_file_order=True))
+    assert texts_of(page, encoded) == ["1", *pieces, "a"]

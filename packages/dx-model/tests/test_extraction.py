@@ -283,3 +283,35 @@ def test_bits_of_extraction(rng):
             with m.kernel_path(path), m.degree(degree):
                 extract_page(model, page_of(["x"] * int(rng.integers(1, 40))))
                 assert as_text(page, extract_page(model, page, relations=True)) == first
+
+
+def test_lab_19_every_word_with_its_label():
+    """Case lab-19: word number, text, box, label and score of every word."""
+    config = DocExtractConfig(fields=("id",), max_words=64, **SIZES)
+    page = page_of(["Invoice", "No", "INV-0099"])
+    found = extract_page(Planted(config, page, {"INV-0099": [("B-id", 12)], "No": [("B-id", 9)]}), page)
+    words = m.word_labels(page, found.fields)
+    assert [(w["word"], w["text"], tuple(w["box"]), w["label"]) for w in words] == [
+        (i, w.text, w.box, label) for i, (w, label) in enumerate(zip(page.words, ("O", "O", "B-id")))]
+    assert words[2]["score"] == found.fields["id"].confidence and words[0]["score"] == 1
+    assert words[1]["score"] == 1 - found.fields["id"].alternatives[0].confidence
+    document = m.Document("d", (page, page))
+    fields = m.extract_document(Planted(config, page, {"INV-0099": [("B-id", 12)]}), document).fields
+    assert [[w["label"] for w in m.word_labels(page, fields, number)] for number in (0, 1)] == [
+        ["O", "O", "B-id"], ["O", "O", "O"]]
+
+
+def test_lab_20_two_fields_of_one_word_are_returned():
+    """Case lab-20: characters (3, 6) and (12, 22) of one word, its box split in proportion; and turned."""
+    config = DocExtractConfig(fields=("id", "date"), max_words=64, cut="fine", **SIZES)
+    plan = {"123": [("B-id", 12)], "01.02.2024": [("B-date", 12)]}
+    for rotation, size, box, part in ((0, (300, 40), (10, 10, 230, 20), (40, 10, 70, 20)),
+                                      (90, (40, 300), (20, 10, 30, 230), (20, 40, 30, 70))):
+        page = m.Page("p", *size, [m.Word("No:123/Date:01.02.2024", box)], rotation)
+        found = extract_page(Planted(config, page, plan), page)
+        parts = [found.fields[name].values[0].parts[0] for name in ("id", "date")]
+        assert [(p.word, p.start, p.end) for p in parts] == [(0, 3, 6), (0, 12, 22)] and parts[0].box == part
+        words = m.word_labels(page, found.fields)
+        assert [(w["label"], w["text"], w["start"], w["end"]) for w in words] == [
+            ("B-id", "123", 3, 6), ("B-date", "01.02.2024", 12, 22)]
+        assert [w.get("angle") for w in words] == [rotation or None] * 2  # case io-20: words carry an angle

@@ -137,6 +137,7 @@ def test_trailing_bytes_are_refused(saved, extra):
 
 
 @pytest.mark.parametrize("bad, message", [
+    # case io-04: cut by one byte, a header of 2^63 bytes
     (lambda d: d[:-1], "cut short"), (lambda d: d[:100], "cut short"), (lambda d: d[:5], "5 bytes are too few"),
     (lambda d: b"", "0 bytes are too few"), (lambda d: struct.pack("<Q", 2 ** 63) + d[8:], "claims 92233720368547"),
     (lambda d: pickle.dumps({"tag_head": [1.0]}), "cut short, or not a safetensors file"),
@@ -223,6 +224,17 @@ def test_data_off_the_four_byte_border_is_copied(saved):
         file.write_bytes(assembled(header, rest, pad))
         assert DocExtract.from_pretrained(file).parameters.digest() == DocExtract.initial(CONFIG, 3).parameters.digest()
     assert struct.unpack("<Q", data[:8])[0] % 8 == 0
+
+
+def test_a_header_of_42854_bytes(tmp_path):
+    """Case io-01: one float32 [3] behind a header of 42854 bytes, no multiple of 4, is read by copy."""
+    write_container(tmp_path / "f", "test", {}, {"a": np.array([1.5, -2, 3e-45], np.float32)})
+    header, rest = parts((tmp_path / "f").read_bytes())
+    data = assembled(header, rest, 42854 - len(json.dumps(header).encode()))
+    assert struct.unpack("<Q", data[:8])[0] == 42854
+    (tmp_path / "f").write_bytes(data)
+    _, tensors = read_container(tmp_path / "f", "test")
+    assert tensors["a"].tobytes() == np.array([1.5, -2, 3e-45], np.float32).tobytes() and tensors["a"].flags.aligned
 
 
 def test_views_are_written_element_by_element(tmp_path):

@@ -34,6 +34,7 @@ from dx_train import log64 as log64
 from dx_train import MatrixScaling as MatrixScaling
 from dx_train import ModelFileError as ModelFileError
 from dx_train import NUMERICS_VERSION as NUMERICS_VERSION
+from dx_train import only_annotated as only_annotated
 from dx_train import Page as Page
 from dx_train import page_from_json as page_from_json
 from dx_train import page_to_json as page_to_json
@@ -67,6 +68,7 @@ from dx_train import VectorScaling as VectorScaling
 from dx_train import window_id as window_id
 from dx_train import window_owners as window_owners
 from dx_train import Word as Word
+from dx_train import word_labels as word_labels
 from dx_train import write_atomic as write_atomic
 from dx_train import json_line as json_line
 from dx_train import replace_file as replace_file

@@ -35,7 +35,7 @@ def _finding(kind, where, message, field=None):
     return Finding(KINDS[kind], kind, where, message, field)
 
 
-def check_files(paths, schema=None, values_of=None, *, encoding=None):
+def check_files(paths, schema=None, values_of=None, *, encoding=None, missing="none"):
     """Checks page files.
 
     Parameters
@@ -44,6 +44,7 @@ def check_files(paths, schema=None, values_of=None, *, encoding=None):
     schema : Schema or None: values are not looked at
     values_of : callable, Document → dict of values or None
     encoding : Encoding; how pages become rows
+    missing : as label_document
 
     Returns
     -------
@@ -64,7 +65,7 @@ def check_files(paths, schema=None, values_of=None, *, encoding=None):
                 number += 1
                 found += _page_findings(page, pages)
             if schema is not None and values_of is not None:
-                found += _value_findings(document, schema, values_of(document), encoding or Encoding())
+                found += _value_findings(document, schema, values_of(document), encoding or Encoding(), missing)
     return found, count, number
 
 
@@ -86,12 +87,12 @@ def _page_findings(page, pages):
         yield _finding("duplicate page", page.id, f"page {page.id!r} has the same words and boxes as page {first!r}")
 
 
-def _value_findings(document, schema, values, encoding):
+def _value_findings(document, schema, values, encoding, missing):
     if values is None:
         yield _finding("no values", document.id, f"document {document.id!r} has no values")
         return
     try:
-        labels = label_document(document, schema, values, encoding)
+        labels = label_document(document, schema, values, encoding, missing=missing)
     except ValueError as error:
         yield _finding("values", document.id, str(error))
         return

@@ -64,6 +64,7 @@ def next_documents(project, count=20, *, documents=None, tell=None):
     known = {d.id for d in own}
     own += [d for d in documents or () if d.id not in known]
     model = project.local_first().model if project.path("model/model.safetensors").exists() else None
+    missing = settings_from_json(project.read_json("settings.json")).missing
     labelled_words, open_ones = set(), []
     for document in own:
         values = overlaid(own_values(document, schema, given), corrections.of_document(document.id))
@@ -71,7 +72,7 @@ def next_documents(project, count=20, *, documents=None, tell=None):
         if values is not None:
             labelled_words |= words
         if values is None or (model is not None and not corrections.of_document(document.id)):
-            candidate = judge(document, schema, values, model, problems)
+            candidate = judge(document, schema, values, model, problems, missing)
             if candidate is not None:
                 open_ones.append((candidate, words))
     for problem in problems if tell is not None else ():
@@ -79,7 +80,7 @@ def next_documents(project, count=20, *, documents=None, tell=None):
     return ranked(open_ones, labelled_words, count)
 
 
-def judge(document, schema, values, model, problems):
+def judge(document, schema, values, model, problems, missing="none"):
     """The Candidate of a document, its novelty still 0; None for a labelled one that the model does not dispute."""
     uncertainty, disagreement, fields = None, None, ()
     if model is not None:
@@ -92,7 +93,7 @@ def judge(document, schema, values, model, problems):
         fields = tuple(name for _, name in sorted(doubts, key=lambda d: (-d[0], schema.names.index(d[1]))))
         if values is not None:
             try:
-                disagreement = disputed(document, schema, values, result) / len(schema.names)
+                disagreement = disputed(document, schema, values, result, missing) / len(schema.names)
             except ValueError as error:
                 problems.append(str(error))
                 disagreement = 1.0
@@ -111,15 +112,16 @@ def sureness(found):
     return found.confidence if found.confidence is not None else 1.0
 
 
-def disputed(document, schema, values, result):
+def disputed(document, schema, values, result, missing="none"):
     """How many fields the model reads at a place that no label has, or does not read though a label stands there."""
-    labels = label_document(document, schema, values, similar=True)
+    labels = label_document(document, schema, values, similar=True, missing=missing)
+    unknown = {x.field for x in labels if x.state == "unknown"}
     pages, count = [p.id for p in document.pages], 0
     for name in schema.names:
         own = [x for x in labels if x.field == name and x.state == "value"]
         places = {(pages.index(x.page), run) for x in own for run in x.runs}
         read = {(v.page or 0, place_of(v)) for v in result.fields[name].values}
-        count += bool(read - places) or bool(places) != bool(read)
+        count += name not in unknown and (bool(read - places) or bool(places) != bool(read))
     return count
 
 

@@ -11,9 +11,12 @@ def place_of(value):
 
 
 def page_rows(result, labels, fields):
-    """Scored rows of one page: a PageResult against the page's labels, for these fields."""
-    rows = []
+    """Scored rows of one page: a PageResult against the page's labels, for these fields; a field that is not annotated
+    on the page has none."""
+    rows, unknown = [], {label.field for label in labels if label.state == "unknown"}
     for name in fields:
+        if name in unknown:
+            continue
         found = result.fields[name]
         gold, places, words = gold_of_labels([label for label in labels if label.field == name])
         rows.append(Scored(result.id, name, gold, tuple(v.text for v in found.values), places,

@@ -1,5 +1,5 @@
 """Training examples of labelled pages: every window with its targets, and its page's variants."""
-from .below import Example, encode_page, window_id
+from .below import Example, encode_page, only_annotated, window_id
 from .labels import usable_documents
 from .grounding import Rows
 from .targets import field_rows, window_targets
@@ -14,10 +14,16 @@ def labels_by_page(labels):
     return found
 
 
-def page_windows_of(page, encoded, labels, schema, max_rows, places="all"):
-    """[(EncodedPage, Targets)] of a page's windows."""
+def page_windows_of(page, encoded, labels, schema, config, places="all"):
+    """[(EncodedPage, Targets)] of a page's windows. Fields that are not annotated on the page are no O: nothing is
+    known of them there."""
     found = field_rows(page, Rows(page, encoded), labels, schema)
-    return window_targets(encoded, found, [f.repeated for f in schema.fields], max_rows, places=places)
+    windows = window_targets(encoded, found, [f.repeated for f in schema.fields], config.max_words, places=places)
+    unknown = {label.field for label in labels if label.state == "unknown"}
+    if not unknown:
+        return windows
+    known = [name for name in schema.names if name not in unknown]
+    return [(window, only_annotated(targets, config, known)) for window, targets in windows]
 
 
 def training_examples(documents, labels, schema, config, *, variants=True, places="all", seed=0):
@@ -44,11 +50,11 @@ def training_examples(documents, labels, schema, config, *, variants=True, place
             continue
         for page in document.pages:
             encoded, of_page = encode_page(page, encoding), own.get(page.id, [])
-            windows = page_windows_of(page, encoded, of_page, schema, config.max_words, places)
+            windows = page_windows_of(page, encoded, of_page, schema, config, places)
             others = ()
             if variants and len(windows) == 1:
                 made = page_variants(page, encoded, of_page, schema, encoding, seed)
-                others = tuple(w[0] for w in (page_windows_of(*v, schema, config.max_words, places) for v in made)
+                others = tuple(w[0] for w in (page_windows_of(*v, schema, config, places) for v in made)
                                if len(w) == 1)
             out += [Example(window_id(page.id, k), encoded, targets, others)
                     for k, (encoded, targets) in enumerate(windows) if len(encoded)]

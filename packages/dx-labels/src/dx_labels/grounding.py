@@ -12,7 +12,7 @@ from .similar import most_similar
 from .texts import key, plain
 from .values import EXACT, SPELLED, compare, prepare
 
-OUTCOMES = ("exact", "normalised", "similar", "scattered", "computed", "absent", "none")
+OUTCOMES = ("exact", "normalised", "similar", "scattered", "computed", "absent", "none", "not annotated")
 LONGEST_DATE, LONGEST_AMOUNT = 7, 4  # rows
 MOST_SEGMENTS = 4  # of a value that is not one run
 MOST_TERMS = 400  # different amounts on a page up to which sums of three are tried

@@ -7,7 +7,8 @@ from .corrections import History, overlaid
 from .evaluation import Development, evaluate, scored_documents
 from .examples import training_examples
 from .labels import label_document, labels_digest, usable_documents
-from .project import VERSION, ProjectError, file_digest, json_digest
+from .project import VERSION, Project, ProjectError, file_digest, json_digest
+from .provenance import reader_warnings, readers_of
 from .report import drawn_page, report_html
 from .scoring import score
 from .settings import settings_from_json
@@ -22,7 +23,7 @@ class JobError(ValueError):
     """The job cannot be done; the message says what is missing."""
 
 
-def label_project(project, values_of=None, *, similar=True, tell=print):
+def label_project(project, values_of=None, *, similar=True, strict=False, tell=print):
     """Grounds the values of a project's documents and writes labels.jsonl.
 
     Parameters
@@ -31,13 +32,21 @@ def label_project(project, values_of=None, *, similar=True, tell=print):
     values_of : callable, Document → dict of values; default: values.jsonl, else the document's own `fields`;
         fields corrected by hand (reviews.jsonl) go before
     similar : misspelt values are matched to the most similar words, for training alone
+    strict : given spans that cut a word's pieces are an error, and nothing is written
     tell : takes messages
 
     Returns
     -------
-    dict: documents, outcomes (field → outcome → count), problems (messages of what could not be read or labelled)
+    dict: documents, outcomes (field → outcome → count), problems (messages of what could not be read or labelled;
+    given spans that are misaligned, with the nearest border, among them)
+
+    Raises
+    ------
+    JobError: strict, and a span is misaligned
     """
-    schema, problems = project.schema(), []
+    schema, problems, misaligned = project.schema(), [], []
+    settings = settings_from_json(project.read_json("settings.json"))
+    encoding = settings.config(schema).encoding()
     given, corrections = project.values(problems), History(project.folder)
     labels, count = [], 0
     for document in project.documents(problems):
@@ -47,14 +56,22 @@ def label_project(project, values_of=None, *, similar=True, tell=print):
             if values is None:
                 problems.append(f"document {document.id!r}: it has no values")
                 continue
-            labels += label_document(document, schema, values, similar=similar)
+            found = label_document(document, schema, values, encoding, similar=similar, missing=settings.missing)
+            misaligned += [f"page {x.page!r}, field {x.field!r}: {x.how[0]}" for x in found
+                           if x.outcome == "scattered" and "misaligned" in x.how[0]]
+            labels += found
             count += 1
         except ValueError as error:
             problems.append(str(error))
+    if strict and misaligned:
+        raise JobError("\n".join(misaligned))
+    problems += misaligned
     for problem in problems:
         tell(problem)
     sources = [project.schema_file, *project.page_files]
-    sources += [p for p in (project.path("values.jsonl"), project.path("reviews.jsonl")) if p.exists()]
+    sources += [p for p in map(project.path, ("values.jsonl", "reviews.jsonl")) if p.exists()]
+    if settings.missing != "none" or settings.model:
+        sources.append(project.path("settings.json"))
     project.write_labels(labels, schema, "dx label", sources)
     return {"documents": count, "outcomes": outcomes(labels, schema), "problems": problems}
 
@@ -166,7 +183,10 @@ def train_project(project, *, start=None, tell=print, progress=None, changes=Non
     answer = {"version": VERSION, "numerics_version": NUMERICS_VERSION, "settings": settings.to_json(),
               "model": {"sha256": digest, "parameters": int(model.parameters.flat.size), "step": result.step,
                         "best_step": result.best_step, "best_development": result.best_score},
-              "problems": problems}
+              "problems": problems, "readers": readers_of(by_id[name] for part in parts for name in part)}
+    answer["warnings"] = reader_warnings(answer["readers"], start.readers if start else ())
+    for warning in answer["warnings"]:
+        tell(warning)
     if start:
         answer["continued"] = compare(start, model, held, labels, schema)
     return finish(project, answer, model, documents, labels, parts, schema, settings)
@@ -232,27 +252,38 @@ def model_digest(path):
 
 @dataclasses.dataclass(frozen=True)
 class Start:
-    """What training goes on from: a model, and the documents that its project held out, which stay held out."""
+    """What training goes on from.
+
+    model : DocExtract
+    held_out : ids of the documents that its project held out, which stay held out
+    documents, labels : these documents and their labels, where the project has them still
+    readers : names of the readers of the pages it was trained on
+    """
     model: DocExtract
     held_out: tuple = ()
+    documents: tuple = ()
+    labels: tuple = ()
+    readers: tuple = ()
 
 
 def start_from(path):
     """Start of a model file, a folder with one, or a project folder."""
     from pathlib import Path
-
-    from .project import Project
     folder = Path(path)
-    if (folder / "splits.json").exists():
-        old = Project(folder)
-        return Start(DocExtract.from_pretrained(folder / "model"), tuple(old.read_json("splits.json")["held_out"]))
-    return Start(DocExtract.from_pretrained(folder))
+    if not (folder / "splits.json").exists():
+        return Start(DocExtract.from_pretrained(folder))
+    old = Project(folder)
+    held = tuple(old.read_json("splits.json")["held_out"])
+    documents = tuple(d for d in old.documents([]) if d.id in held)
+    labels = tuple(x for x in old.labels(old.schema()) if x.document in held)
+    return Start(DocExtract.from_pretrained(folder / "model"), held, documents, labels,
+                 tuple((old.read_json("scores.json") or {}).get("readers", ())))
 
 
 def compare(start, model, held, labels, schema):
-    """Scores of the old and the new model on the held-out documents, over the fields both have."""
-    known = set(start.held_out)
-    old = [d for d in held if d.id in known] or held
+    """Scores of the old and the new model over the fields both have: on the documents that the old model's project held
+    out, with their labels there; where that project is not at hand, on the held-out documents."""
+    old, labels = (start.documents, start.labels) if start.documents else (held, labels)
     fields = [name for name in schema.names if name in start.model.config.fields]
     scores = [score(evaluate(m, old, labels, fields), fields).to_json() for m in (start.model, model)]
     return {"documents": len(old), "fields": fields, "before": scores[0], "after": scores[1]}

@@ -9,6 +9,7 @@ from .schema import nearest
 from .values import prepare, value_text
 
 FORMAT = 1
+MISSING = ("none", "not annotated")
 _KEYS = ("page", "document", "field", "value", "outcome", "how", "runs", "contested")
 
 
@@ -40,8 +41,11 @@ class Label:
     @property
     def state(self):
         """"value" (trained and scored), "none" (the page has no such value: none given, computed, or on another page
-        of its document), "ignored" (its words are not one run, or contested: target -1, not scored) or "excluded"
-        (absent: the page is left out of training and evaluation); str."""
+        of its document), "ignored" (its words are not one run, or contested: target -1, not scored), "unknown" (nobody
+        looked for the field on this page: neither trained nor scored) or "excluded" (absent: the page is left out of
+        training and evaluation); str."""
+        if self.outcome == "not annotated":
+            return "unknown"
         if self.outcome == "absent":
             return "excluded"
         if self.outcome in ("none", "computed"):
@@ -54,7 +58,7 @@ class Label:
         return {**value, "contested": True} if self.contested else value
 
 
-def label_document(document, schema, values, encoding=None, *, similar=False):
+def label_document(document, schema, values, encoding=None, *, similar=False, missing="none"):
     """Labels of a document's pages from its values.
 
     Parameters
@@ -63,9 +67,11 @@ def label_document(document, schema, values, encoding=None, *, similar=False):
     schema : Schema
     values : dict, field name → value. A value is a string, a number, None, {"value": …} with "computed": true (not
         printed), "words": [word numbers] or "spans": [[word, start, end], …] (given places on "page", default 0), or,
-        for a repeated field, a list of these. A field of the schema that is missing has no value.
+        for a repeated field, a list of these
     encoding : Encoding; how pages become rows (default: as models do by default)
     similar : bool; misspelt texts are matched to the most similar run (for training labels)
+    missing : what a field of the schema means that `values` does not name: "none", it has no value, or "not annotated",
+        nobody looked for it
 
     Returns
     -------
@@ -78,10 +84,14 @@ def label_document(document, schema, values, encoding=None, *, similar=False):
         no value where the field is not nullable
     """
     encoding = encoding or Encoding()
-    check_values(document.id, schema, values)
+    check_values(document.id, schema, values, missing=missing)
     pages = [Rows(page, encode_page(page, encoding)) for page in document.pages]
     found = [[] for _ in pages]  # of each page: (field number, value, Grounding)
     for k, field in enumerate(schema.fields):
+        if missing != "none" and field.name not in values:
+            for rows, own in zip(pages, found):
+                own.append((k, None, Grounding("not annotated"), rows))
+            continue
         wanted = _wanted(document.id, field, values.get(field.name))
         for text, options in wanted:
             for rows, own, grounding in zip(pages, found, _on_pages(document, pages, field, text, options, similar)):
@@ -92,9 +102,11 @@ def label_document(document, schema, values, encoding=None, *, similar=False):
     return labels
 
 
-def check_values(document, schema, values, *, complete=False):
+def check_values(document, schema, values, *, complete=False, missing="none"):
     """LabelError unless values is a dict that label_document takes for this schema; with complete also unless it has
     every field."""
+    if missing not in MISSING:
+        raise ValueError(f"missing = {missing!r}: expected one of {', '.join(MISSING)}")
     if not isinstance(values, dict):
         raise LabelError(f"document {document!r}: the values are {type(values).__name__}: expected an object")
     for name in values:
@@ -103,7 +115,8 @@ def check_values(document, schema, values, *, complete=False):
     for field in schema.fields:
         if complete and field.name not in values:
             raise LabelError(f"document {document!r}: the field {field.name!r} is missing")
-        _wanted(document, field, values.get(field.name))
+        if missing == "none" or field.name in values:
+            _wanted(document, field, values.get(field.name))
 
 
 def _wanted(document, field, value):

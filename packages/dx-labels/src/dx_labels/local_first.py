@@ -1,7 +1,7 @@
 """Local-first extraction: what the model is sure of comes from the model, the rest is asked of the labelling model."""
 from dataclasses import dataclass, field
 
-from .below import DocExtract, extract_document
+from .below import DocExtract, extract_document, word_labels
 from .schema import Schema
 from .values import normal_form
 
@@ -12,11 +12,13 @@ class LocalFirst:
 
     ask : callable taking (Document, names of fields) and giving a dict name → value or None; None: nobody is asked
     schema : the fields' types, for normalised values; None: there are none
+    readers : names of the readers of the pages the model was trained on; (): unknown
     """
     model: DocExtract
     thresholds: dict = field(default_factory=dict)
     ask: object = None
     schema: Schema | None = None
+    readers: tuple = ()
 
 
 def asking(labeller, schema):
@@ -26,7 +28,7 @@ def asking(labeller, schema):
     return ask
 
 
-def extract(local, document):
+def extract(local, document, *, words=False):
     """The fields of a document, each with where it comes from.
 
     Returns
@@ -35,7 +37,8 @@ def extract(local, document):
     threshold, or "no value" does), "labeller" (asked), or "unsure" (below the threshold and nobody to ask: the model's
     value all the same). A field of the model carries its words and, in documents of several pages, their page; one of
     type date, amount or number also `normalised` (None where the text can be read in several ways or in none). An error
-    of the labelling model leaves the fields unsure and is told under "error".
+    of the labelling model leaves the fields unsure and is told under "error". With words also words: for each page the
+    model's label of every word (word_labels).
     """
     result = extract_document(local.model, document)
     fields, open_fields = {}, []
@@ -48,6 +51,8 @@ def extract(local, document):
         if fields[name]["source"] == "unsure":
             open_fields.append(name)
     answer = {"id": document.id, "fields": fields}
+    if words:
+        answer["words"] = [word_labels(page, result.fields, number) for number, page in enumerate(document.pages)]
     if open_fields and local.ask is not None:
         try:
             given = local.ask(document, open_fields)

@@ -3,7 +3,7 @@ import dataclasses
 import os
 from pathlib import Path
 
-from .below import json_line, page_to_json, replace_file
+from .below import crop_page, join_letters, json_line, page_to_json, replace_file
 from .readers import ReaderError, read_file
 
 
@@ -38,7 +38,7 @@ def document_names(files):
     return [whole if bare.count(name) > 1 else name for name, whole in zip(bare, relative)]
 
 
-def imported_pages(files, problems, failed, *, tell=None, **options):
+def imported_pages(files, problems, failed, *, tell=None, crop=None, join=(), **options):
     """The pages of files, one after the other; a file that fails is named in problems and in `failed`, and the others
     go on. Options as readers.read_file."""
     for file, name in zip(files, document_names(files)):
@@ -46,7 +46,10 @@ def imported_pages(files, problems, failed, *, tell=None, **options):
         try:
             for page in read_file(file, problems, **options):
                 count += 1
-                yield dataclasses.replace(page, id=f"{name}/{page.number}", document=name)
+                page = dataclasses.replace(page, id=f"{name}/{page.number}", document=name)
+                for angle in join:
+                    page = join_letters(page, angle)
+                yield page if crop is None else crop_page(page, crop)
         except (ReaderError, OSError) as error:
             text = str(error)
             problems.append(text if str(file) in text else f"{file}: {text}")
@@ -64,7 +67,8 @@ def import_pages(sources, out, *, tell=None, **options):
     sources : files and folders
     out : the file, replaced whole at the end, or a callable that takes each line (bytes)
     tell : callable that takes a message for each file read, or None
-    options : format, ocr, languages, password, as readers.read_file
+    options : crop, (x0, y0, x1, y1) in the pages' units: words whose middle lies outside are left out; join, angles of
+        single letters that are joined to words (join_letters); format, ocr, languages, password, as readers.read_file
 
     Returns
     -------

@@ -133,7 +133,8 @@ class Project:
             raise ProjectError(f"{self.folder}: there is no trained model yet: run `dx train {self.folder}` first")
         schema = self.schema()
         model = DocExtract.from_pretrained(self.path("model"), fields=schema.names)
-        return LocalFirst(model, {name: t["threshold"] for name, t in scores["thresholds"].items()}, ask, schema)
+        return LocalFirst(model, {name: t["threshold"] for name, t in scores["thresholds"].items()}, ask, schema,
+                          tuple(scores.get("readers", ())))
 
     # --- writing -----------------------------------------------------------------------------------------------------
 

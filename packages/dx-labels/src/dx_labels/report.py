@@ -33,8 +33,9 @@ width:11px;height:11px;border-radius:3px;margin-right:5px;vertical-align:-1px}
 
 def drawn_page(page, result, rows):
     """What the report draws of a page: its words, and the boxes of labelled and predicted values; dict."""
-    boxes, wrong = [], []
-    for number, row in enumerate(rows):
+    boxes, wrong, names = [], [], list(result.fields)
+    for row in rows:
+        number = names.index(row.field)
         found = {place_of(v) for v in result.fields[row.field].values}
         gold = [run for runs in row.gold_places for run in runs]
         for runs in row.gold_places:
@@ -69,6 +70,7 @@ def report_html(name, answer, worst):
              "<h2>Where the values stand</h2>", _grounding(answer["grounding"]),
              f"<h2>The {len(worst)} worst held-out pages</h2>" if worst else "<h2>No held-out page is wrong</h2>",
              *_worst(worst, list(answer["scores"]["fields"]))]
+    body[3:3] = [f'<p class="soft">{escape(text)}</p>' for text in answer.get("warnings", ())]
     if data["held_out"] < 20:
         body.insert(3, f'<p class="soft">{data["held_out"]} held-out documents say little: read the intervals.</p>')
     title = f"{name}: F1 {total['words']['f1']:.3f}"
@@ -145,7 +147,7 @@ def _reliability(answer):
 
 
 def _grounding(counts):
-    kinds = [k for k in ("exact", "normalised", "similar", "scattered", "computed", "absent", "none")
+    kinds = [k for k in ("exact", "normalised", "similar", "scattered", "computed", "absent", "none", "not annotated")
              if any(k in own for own in counts.values())]
     rows = [f"<tr><th>field{''.join(f'<th>{k}' for k in kinds)}"]
     rows += [f"<tr><td>{escape(name)}{''.join(f'<td>{own.get(k, 0) or chr(8211)}' for k in kinds)}"

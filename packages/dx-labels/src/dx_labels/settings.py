@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from .below import DocExtractConfig, TrainSettings
+from .labels import MISSING
 from .schema import nearest
 from .targets import PLACES
 
@@ -26,6 +27,7 @@ class JobSettings:
     held_out, development : shares of the documents, decimals as text; development is a share of what is not held out
     share, least : what a threshold asks for: share of right values, and how many values must stand behind it
     variants : give training pages their variants
+    missing : what a field means that a document's values do not name: "none" or "not annotated"
     places : "all" or "unsure": what a value's several places mean to the tag loss
     train : dict, changes to TrainSettings · model : dict, sizes of a new model
     """
@@ -35,6 +37,7 @@ class JobSettings:
     share: str = "0.99"
     least: int = 5
     variants: bool = True
+    missing: str = "none"
     places: str = "all"
     train: dict = field(default_factory=dict)
     model: dict = field(default_factory=dict)
@@ -65,7 +68,7 @@ def settings_from_json(value):
         raise SettingsError("expected an object")
     known = {spec.name: spec for spec in dataclasses.fields(JobSettings)}
     _known(value, known, "")
-    kinds = {"seed": int, "least": int, "variants": bool, "places": str, "train": dict, "model": dict}
+    kinds = {"seed": int, "least": int, "variants": bool, "places": str, "missing": str, "train": dict, "model": dict}
     for name, one in value.items():
         if name in kinds and (not isinstance(one, kinds[name]) or kinds[name] is int and isinstance(one, bool)):
             raise SettingsError(f"{name} is {one!r}: expected {kinds[name].__name__}")
@@ -83,6 +86,8 @@ def settings_from_json(value):
             raise SettingsError(f"{name} is {value[name]!r}: expected a decimal above 0 and below 1")
     if settings.places not in PLACES:
         raise SettingsError(f"places is {settings.places!r}: expected one of {', '.join(PLACES)}")
+    if settings.missing not in MISSING:
+        raise SettingsError(f"missing is {settings.missing!r}: expected one of {', '.join(MISSING)}")
     if not 0 <= settings.seed < 2 ** 32 or settings.least < 1:
         raise SettingsError(f"seed is {settings.seed}, least is {settings.least}: expected 0 to 2**32 - 1, 1 or more")
     try:

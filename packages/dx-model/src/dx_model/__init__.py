@@ -50,6 +50,7 @@ from .docextract import PageResult as PageResult
 from .docextract import Parameters as Parameters
 from .docextract import Targets as Targets
 from .docextract import Value as Value
+from .docextract import word_labels as word_labels
 from .docextract import Workspace as Workspace
 from .encode import EncodedPage as EncodedPage
 from .encode import Encoding as Encoding

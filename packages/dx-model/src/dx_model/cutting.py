@@ -5,6 +5,10 @@ import numpy as np
 
 from .below import text_cuts, text_kinds
 
+DIGIT, UPPER, LETTER = 2, 3, 5  # kinds of text_kinds; upper, lower and letter follow one another
+CUTS = (True, False, "fine")
+SIGNS = np.array([ord(c) for c in "/,;|=#&+_"], np.uint32)  # what parts two fields inside one word
+
 
 @dataclass(frozen=True)
 class Pieces:
@@ -25,7 +29,8 @@ def cut_words(offset, code, cut=True):
     ----------
     offset : int64 (words + 1,)
     code : uint32, the code points of the words as the source gives them
-    cut : bool; False leaves every word whole
+    cut : True; False leaves every word whole; "fine" also cuts out each sign of / , ; | = # & + _ that stands between a
+        digit and a letter, for readers that give several fields as one word
 
     Returns
     -------
@@ -36,6 +41,8 @@ def cut_words(offset, code, cut=True):
         kind, mark = np.empty(len(code), np.uint8), np.empty(len(code), np.uint8)
         text_kinds(code, kind)
         text_cuts(offset, code, kind, mark)
+        if cut == "fine":
+            mark |= _fine_cuts(offset, code, kind)
         cuts = np.flatnonzero(mark)
     if len(cuts) == 0:
         return Pieces(np.arange(words), np.zeros(words, np.int64), offset[1:] - offset[:-1])
@@ -44,6 +51,21 @@ def cut_words(offset, code, cut=True):
     edges = np.sort(np.concatenate([offset, cuts]), kind="stable")
     of_word = offset[word]
     return Pieces(word, edges[:-1] - of_word, edges[1:] - of_word)
+
+
+def _fine_cuts(offset, code, kind):
+    """1 before and after each sign between a digit and a letter of its word, else 0; uint8 (n,)."""
+    kind, n = kind & 15, len(code)  # without the digits' values
+    digit, letter = kind == DIGIT, (kind >= UPPER) & (kind <= LETTER)
+    inner = np.zeros(n, np.bool_)
+    inner[1:-1] = np.isin(code[1:-1], SIGNS)
+    filled = offset[1:] > offset[:-1]
+    inner[offset[:-1][filled]] = inner[offset[1:][filled] - 1] = False  # a word's own ends
+    at = np.flatnonzero(inner)
+    at = at[digit[at - 1] & letter[at + 1] | letter[at - 1] & digit[at + 1]]
+    mark = np.zeros(n, np.uint8)
+    mark[at] = mark[at + 1] = 1
+    return mark
 
 
 def piece_boxes(box, offset, pieces):

@@ -6,7 +6,7 @@ import numpy as np
 
 from .below import (PAIR_REALS, PAIR_WHOLES, WORD_FEATURE_COUNT, character_ids, distinct_rows, ieee_mode,
                     page_geometry, positions, text_clean, text_keys, text_kinds, word_features)
-from .cutting import Pieces, cut_words, piece_boxes
+from .cutting import CUTS, Pieces, cut_words, piece_boxes
 from .reading import code_points, line_numbers, order_boxes, upright_boxes
 
 
@@ -16,13 +16,13 @@ class Encoding:
 
     max_chars : characters kept of a row's text (head and tail)
     position_buckets : rows of a position table
-    cut : cut words into pieces
+    cut : cut words into pieces: True, False, or "fine", which also parts fields joined by a sign (cut_words)
     keep_file_order : words in the order of the file instead of by position
     columns : look for two columns of text
     """
     max_chars: int = 16
     position_buckets: int = 128
-    cut: bool = True
+    cut: bool | str = True
     keep_file_order: bool = False
     columns: bool = True
 
@@ -31,6 +31,13 @@ class Encoding:
             value = getattr(self, name)
             if type(value) is not int or not 1 <= value <= most:
                 raise ValueError(f"{name} = {value!r}: expected a whole number from 1 to {most}")
+        check_cut(self.cut)
+
+
+def check_cut(cut):
+    """ValueError unless cut is true, false or "fine"."""
+    if type(cut) not in (bool, str) or cut not in CUTS:
+        raise ValueError(f"cut = {cut!r}: expected true, false or 'fine'")
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,7 @@ from .below import ViTGradients as ViTGradients
 from .below import window_id as window_id
 from .below import window_owners as window_owners
 from .below import Word as Word
+from .below import word_labels as word_labels
 from .below import Workspace as Workspace
 from .below import write_atomic as write_atomic
 from .below import json_line as json_line

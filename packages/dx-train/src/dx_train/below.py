@@ -78,6 +78,7 @@ from dx_model import initial_vit_parameters as initial_vit_parameters
 from dx_model import window_id as window_id
 from dx_model import window_owners as window_owners
 from dx_model import Word as Word
+from dx_model import word_labels as word_labels
 from dx_model import Workspace as Workspace
 from dx_model import write_atomic as write_atomic
 from dx_model import json_line as json_line

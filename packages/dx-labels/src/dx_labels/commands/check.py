@@ -7,6 +7,7 @@ from ..job import own_values
 from ..labellers import FileLabeller
 from ..project import Project
 from ..schema import read_schema
+from ..settings import JobSettings, settings_from_json
 
 
 def add(commands):
@@ -23,10 +24,11 @@ exit code: 0 nothing found, 3 warnings alone, 1 errors""")
 
 
 def run(a):
-    problems, schema, given = [], None, {}
+    problems, schema, given, settings = [], None, {}, JobSettings()
     if Path(a.path).is_dir():
         project = Project(a.path)
         paths, given = project.page_files, project.values(problems)
+        settings = settings_from_json(project.read_json("settings.json"))
         schema = project.schema() if not a.schema and project.has_schema else None
     else:
         paths = [a.path]
@@ -35,7 +37,8 @@ def run(a):
         labeller = FileLabeller(a.values)
         given, problems = labeller.values, labeller.problems
     values_of = (lambda document: own_values(document, schema, given)) if schema else None
-    found, documents, pages = check_files(paths, schema, values_of)
+    encoding = settings.config(schema).encoding() if schema else None
+    found, documents, pages = check_files(paths, schema, values_of, encoding=encoding, missing=settings.missing)
     for problem in problems:
         found.append(Finding("error", "values", problem.split(":")[0], problem))
     code = exit_code(found, a.strict)

@@ -6,6 +6,7 @@ from ..console import command, emit, emit_json, say, threads_option
 from ..labellers import Cached, FileLabeller
 from ..local_first import LocalFirst, asking, extract
 from ..project import Project, ProjectError
+from ..provenance import ReaderWatch
 from .asking_options import labeller_of, labeller_options
 
 
@@ -15,10 +16,12 @@ def add(commands):
   dx extract receipts/model new.jsonl.gz    a model alone: every value is told as unsure
   dx extract receipts new.jsonl --json      one JSON object a document
   dx extract receipts new.jsonl --command "python ask.py"    asked for the fields the model is not sure of
+  dx extract receipts new.jsonl --words     page, word, label, score, box and text of every word
 columns: document, field, source (model, labeller, unsure), confidence, value""")
     p.add_argument("model", help="a project's folder, or a model file or its folder")
     p.add_argument("pages", nargs="+", help="JSON lines (.gz too): a page or a document a line")
     p.add_argument("--repair", action="store_true", help="repair boxes instead of refusing their page")
+    p.add_argument("--words", action="store_true", help="the label of every word instead of the fields (--json: both)")
     labeller_options(p)
     threads_option(p)
 
@@ -41,6 +44,8 @@ def local_first(path, labeller=None):
 def run(a):
     local, done, problems = local_first(a.model, labeller_of(a)), 0, 0
 
+    watch = ReaderWatch(local.readers)
+
     def failed(text):
         say(text)
         if a.json:
@@ -62,14 +67,16 @@ def run(a):
                 found.clear()
                 if document is None:
                     break
-                answer = extract(local, document)
+                for warning in watch.warnings(document):
+                    say(warning)
+                answer = extract(local, document, words=a.words)
                 done += 1
                 if "error" in answer:
                     problems += failed(answer["error"])
                 if a.json:
                     emit_json(answer)
                 else:
-                    for line in columns(answer):
+                    for line in word_columns(answer) if a.words else columns(answer):
                         emit(line)
     if problems or not a.quiet:
         say(f"{done} read, {problems} failed")
@@ -84,3 +91,14 @@ def columns(answer):
         for value in values or [None]:
             shown = "-" if value is None else " ".join(str(value).split())
             yield f"{answer['id']}\t{name}\t{one['source']}\t{confidence}\t{shown}"
+
+
+def word_columns(answer):
+    """Lines of id, page, word, label, score, box, text, parted by tabs; a part of a word has its characters behind the
+    word's number."""
+    for page, words in enumerate(answer["words"]):
+        for one in words:
+            part = f":{one['start']}-{one['end']}" if "start" in one else ""
+            box = " ".join(f"{v:g}" for v in one["box"])
+            yield (f"{answer['id']}\t{page}\t{one['word']}{part}\t{one['label']}\t{one['score']:.6f}\t{box}\t"
+                   f"{' '.join(one['text'].split())}")

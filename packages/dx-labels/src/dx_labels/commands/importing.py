@@ -34,6 +34,9 @@ What could not be read is named on stderr, the rest is kept, and the exit code i
     p.add_argument("--ocr", action="store_true", help="PDF pages without text go through Tesseract")
     p.add_argument("--languages", default="eng", metavar="L", help="Tesseract's languages, joined by + (default: eng)")
     p.add_argument("--password", metavar="P", help="of encrypted PDF files")
+    p.add_argument("--crop", type=box, metavar="X0,Y0,X1,Y1", help="leave out words outside this box of the page")
+    p.add_argument("--join-letters", type=int, action="append", default=[], choices=(0, 90, 180, 270), metavar="ANGLE",
+                   help="join single letters turned by 0, 90, 180 or 270 degrees to words")
     p.add_argument("--schema", metavar="FILE", help="fields to take from a data set (default: the format's own)")
     p.add_argument("--replace", action="store_true", help="replace the project's pages, schema and values")
 
@@ -48,7 +51,15 @@ def run(a):
                        f"{', '.join(FORMATS | READERS)}")
     if a.to and a.out:
         a.parser.error("--to and --out exclude each other")
+    if a.format in FORMATS and (a.crop or a.join_letters):
+        a.parser.error("--crop and --join-letters go with files of pages: labels of a data set name its words")
     return data_set(a) if a.format in FORMATS else pages(a)
+
+
+def box(text):
+    """Four numbers parted by commas."""
+    x0, y0, x1, y1 = map(float, text.split(","))
+    return x0, y0, x1, y1
 
 
 def data_set(a):
@@ -82,7 +93,7 @@ def pages(a):
     elif out is None:
         out = sys.stdout.buffer.write
     answer = import_pages(a.source, out, tell=teller(a), format=a.format, ocr=a.ocr, languages=a.languages,
-                          password=a.password)
+                          password=a.password, crop=a.crop, join=a.join_letters)
     if a.to:
         project = Project(a.to)
         project.note("pages.jsonl", "dx import", [p for p in a.source if Path(p).is_file()])

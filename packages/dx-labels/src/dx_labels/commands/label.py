@@ -19,6 +19,7 @@ nothing is asked twice. The key of an endpoint comes from the environment variab
     p.add_argument("project", help="the project's folder")
     labeller_options(p)
     p.add_argument("--workers", type=positive, default=1, metavar="N", help="documents asked at a time (default 1)")
+    p.add_argument("--strict", action="store_true", help="write nothing where a given span cuts a word's pieces")
     p.add_argument("--again", action="store_true", help="ask for documents that have values too")
 
 
@@ -30,7 +31,7 @@ def run(a):
         asked["failed"] += getattr(labeller, "problems", [])
         for message in asked["failed"]:
             say(message)
-    answer = label_project(project, tell=say)
+    answer = label_project(project, strict=a.strict, tell=say)
     if asked is not None:
         answer["asked"] = asked
     if a.json:

@@ -80,7 +80,8 @@ def _page(raw, version, path, number, page, problems, ocr):
         box = _shown(word["box"], crop, turn)
         middle = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
         if 0 <= middle[0] <= shown[0] and 0 <= middle[1] <= shown[1]:
-            words.append({**word, "box": box})
+            angle = (word["turn"] + turn) % 360
+            words.append({"text": word["text"], "box": box, **({"angle": angle} if angle else {})})
         else:
             hidden += 1
     extra = {"words_outside_crop": hidden} if hidden else {}
@@ -128,7 +129,7 @@ def _letters(raw, page):
 
 
 def _words(letters):
-    """Words {"text", "box"} of letters that follow one another along their direction without a gap."""
+    """Words {"text", "box", "turn"} of letters that follow one another along their direction without a gap."""
     word, last = None, None
     for letter in letters:
         if letter is None or (last is not None and not _follows(last, letter)):
@@ -138,9 +139,9 @@ def _words(letters):
         if letter is None:
             last = None
             continue
-        sign, (left, bottom, right, top), _ = last = letter
+        sign, (left, bottom, right, top), turn = last = letter
         if word is None:
-            word = {"text": sign, "box": (left, bottom, right, top)}
+            word = {"text": sign, "box": (left, bottom, right, top), "turn": turn}
         else:
             a, b, c, d = word["box"]
             word["text"] += sign

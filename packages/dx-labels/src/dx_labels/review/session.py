@@ -5,6 +5,7 @@ from ..below import extract_document
 from ..corrections import History, ReviewError, overlaid
 from ..job import own_values
 from ..labels import label_document
+from ..settings import settings_from_json
 
 
 class Session:
@@ -21,6 +22,7 @@ class Session:
         self.problems = []
         self.documents = project.documents(self.problems)
         self.given = project.values(self.problems)
+        self.missing = settings_from_json(project.read_json("settings.json")).missing
         self.history = History(project.folder)
         self.model = None
         if predict and project.path("model/model.safetensors").exists():
@@ -141,7 +143,8 @@ class Session:
                 raise ReviewError(f"revision is {revision!r}: expected a whole number")
             self.history.refresh()
             values = self._values(document)
-            label_document(document, self.schema, {**(values or {}), field: value}, similar=True)  # LabelError
+            label_document(document, self.schema, {**(values or {}), field: value}, similar=True,
+                           missing=self.missing)  # LabelError
             self.history.add(document.id, field, revision, value, (values or {}).get(field))
             self._labels.pop(number, None)
             self._write_labels(document.id)
@@ -177,8 +180,9 @@ class Session:
         if found is None or found[0] != stamp:
             values = self._values(document)
             try:
-                labels, problem = (label_document(document, self.schema, values, similar=True), None) \
-                    if values is not None else ([], None)
+                labels, problem = [], None
+                if values is not None:
+                    labels = label_document(document, self.schema, values, similar=True, missing=self.missing)
             except ValueError as error:
                 labels, problem = [], str(error)
             found = self._labels[number] = (stamp, labels, problem)

@@ -8,6 +8,7 @@ from ..container import ModelFileError
 from ..readout.rows import RowTable, row_table
 
 INSTALL = "tokenizing needs the library tokenizers: pip install 'dx-model[tokenizers]'"
+SPACES = frozenset(" \t\n\r\u00a0\u3000")
 TRUNCATION = ("refuse", "end")
 
 
@@ -67,14 +68,16 @@ class Tokenizer:
 
         Raises ValueError: something that is no text (its place is named), or that is too long
         """
+        texts = list(texts)
         encoded = self._encode(texts, max_length, truncation)
         out = []
-        for one, dropped in encoded:
+        for (one, dropped), text in zip(encoded, texts):
             ids, types = np.array(one.ids, np.int32), np.array(one.type_ids, np.int32)
             special = np.array(one.special_tokens_mask, np.bool_)
             offsets = [None if s else o for o, s in zip(one.offsets, special)]
             sequence = [None if s else q for q, s in zip(one.sequence_ids, special)]
-            words = [None if s else w for w, s in zip(one.word_ids, special)]
+            found = one.word_ids if self._tokenizer.pre_tokenizer is not None else _spaced(_parts(text), one)
+            words = [None if s else w for w, s in zip(found, special)]
             table = row_table(np.ones(len(ids), np.bool_), special, sequence, words, offsets, type_ids=types, ids=ids)
             out.append(Encoded(ids, types, table, dropped))
         return out
@@ -112,3 +115,16 @@ class Tokenizer:
             found.enable_truncation(max_length, strategy="longest_first")
             self._cut[max_length] = found
         return found
+
+
+def _spaced(parts, one):
+    """The word of each token by white space: a tokenizer that does not part words calls a whole text one word."""
+    numbers = []
+    for text in parts:
+        own, count = [], 0
+        for i, c in enumerate(text):
+            own.append(count)
+            count += c not in SPACES and (i + 1 == len(text) or text[i + 1] in SPACES)
+        numbers.append(own)
+    return [None if q is None else numbers[q][begin] if begin < len(numbers[q]) else None
+            for q, (begin, _) in zip(one.sequence_ids, one.offsets)]

@@ -26,3 +26,4 @@ from .results import PageResult as PageResult
 from .results import Pair as Pair
 from .results import Part as Part
 from .results import Value as Value
+from .word_labels import word_labels as word_labels

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..encode import Encoding
+from ..encode import Encoding, check_cut
 from ..tensors import TensorSpec
 
 MAX_CLASSES = 60
@@ -54,7 +54,7 @@ class DocExtractConfig:
     pair_hidden: int = 32
     relation_size: int = 32
     max_words: int = 512
-    cut: bool = True
+    cut: bool | str = True
     keep_file_order: bool = False
     columns: bool = True
     layer_norm_eps: float = 1e-5
@@ -83,6 +83,7 @@ class DocExtractConfig:
                 raise ValueError(f"{spec.name} = {value!r}: expected a whole number from {least} to {most}")
             if spec.type is bool and type(value) is not bool:
                 raise ValueError(f"{spec.name} = {value!r}: expected true or false")
+        check_cut(self.cut)
         if self.hidden_size % self.num_attention_heads:
             raise ValueError(f"hidden_size = {self.hidden_size}: expected a multiple of num_attention_heads = "
                              f"{self.num_attention_heads}")

@@ -1,7 +1,7 @@
 """The built wheels: content, sizes, what an empty environment gets from them, a second build that gives the same.
 
 Case pkg-05 (one release folder is enough to run) and the rest of pkg-07 (licence and origin of every tensor file) speak
-of released models: their tests come with dx-labels' release command, there is no release to test before.
+of released models: their tests are dx-labels'.
 """
 import hashlib
 import json

@@ -182,7 +182,8 @@ def train_project(project, *, start=None, tell=print, progress=None, changes=Non
     project.write_json("splits.json", dict(zip(("training", "development", "held_out"), parts)), "dx train", sources)
     answer = {"version": VERSION, "numerics_version": NUMERICS_VERSION, "settings": settings.to_json(),
               "model": {"sha256": digest, "parameters": int(model.parameters.flat.size), "step": result.step,
-                        "best_step": result.best_step, "best_development": result.best_score},
+                        "best_step": result.best_step, "best_development": result.best_score,
+                        "start": start.digest if start else None},
               "problems": problems, "readers": readers_of(by_id[name] for part in parts for name in part)}
     answer["warnings"] = reader_warnings(answer["readers"], start.readers if start else ())
     for warning in answer["warnings"]:
@@ -264,6 +265,12 @@ class Start:
     documents: tuple = ()
     labels: tuple = ()
     readers: tuple = ()
+
+    @property
+    def digest(self):
+        """SHA-256 (hex) of the weights, as release.sources.tensors_digest."""
+        from .release.sources import tensors_digest
+        return tensors_digest({name: self.model.parameters[name] for name in self.model.parameters})
 
 
 def start_from(path):

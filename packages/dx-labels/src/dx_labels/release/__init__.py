@@ -1,0 +1,19 @@
+"""Releases: what a change invalidates, migrations, states with their evidence, bundles, rollback."""
+from .bundle import bundle_digest as bundle_digest
+from .bundle import verify_files as verify_files
+from .bundle import write_bundle as write_bundle
+from .graph import Parity as Parity
+from .graph import ReleaseError as ReleaseError
+from .graph import effect as effect
+from .identity import SemanticTuple as SemanticTuple
+from .identity import compatibility as compatibility
+from .identity import effect_between as effect_between
+from .migration import admit_migration as admit_migration
+from .migration import migration as migration
+from .of_project import release_project as release_project
+from .sources import docextract_tuple as docextract_tuple
+from .sources import readout_tuple as readout_tuple
+from .states import state_of as state_of
+from .store import Store as Store
+from .verify import diff_releases as diff_releases
+from .verify import verify_release as verify_release

@@ -69,7 +69,7 @@ def content(page):
     return digest_of([[w.text.encode("utf-8", "surrogatepass").hex(), [float(v) for v in w.box]] for w in page.words])
 
 
-def release_project(project, *, store=None, parent="current", with_text: bool = False, tell=lambda text: None) -> dict:
+def release_project(project, *, store=None, parent="current", with_text: bool = False, tell=print) -> dict:
     """Makes a release of a trained project.
 
     Parameters

@@ -159,7 +159,7 @@ def _paired(files):
     _need(record(files, "evaluation/paired.json") == found, "evaluation/paired.json is not what the cases give")
 
 
-CHECKS = ((RECONCILED, (("schemas", _release_record), ("source markers", _sources), ("oracles", _oracles))),
+_CHECKS = ((RECONCILED, (("schemas", _release_record), ("source markers", _sources), ("oracles", _oracles))),
           (EVALUATED, (("frozen splits", _splits), ("frozen suite", _result))),
           (CANDIDATE, (("lifecycle", _lifecycle),)))
 
@@ -170,7 +170,7 @@ def state_of(files) -> State:
     files : path → bytes, their digests checked already (bundle.verify_files)
     """
     reached = DRAFT
-    for name, checks in CHECKS:
+    for name, checks in _CHECKS:
         missing = []
         for what, check in checks:
             try:

@@ -1,6 +1,7 @@
 """The main job on a small project: label, train, score, extract, inspect; resume; hostile input."""
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -81,6 +82,10 @@ def test_the_report_stands_alone(trained):
     assert not [tag for tag, _ in found if tag in ("script", "link", "img", "iframe")] and "://" not in html
     assert not [a for _, a in found if "src" in a or "href" in a]
     assert [tag for tag, _ in found].count("svg") >= 1 + 2 * 3
+    for t in json.loads(Path(trained, "scores.json").read_text())["thresholds"].values():
+        assert t["threshold"] is None and t["statement"].partition("no threshold: ")[2] in html
+    assert "What was taken for what" in html and "weights of step" in html
+    assert not re.search(r"[01]\.\d{5,}", re.sub(r"<style>.*?</style>|<(svg|path|circle|rect|text)[^>]*>", "", html))
     assert "company" in html and "learning" in html.lower() and "nan" not in html.lower()
 
 

@@ -4,7 +4,11 @@ import sys
 from fractions import Fraction
 from math import comb
 
+import numpy as np
 import pytest
+from dx_labels.below import substream, uniform64
+from dx_labels.bootstrap import f1_intervals
+from dx_labels.confusion import confusion
 from dx_labels.entities import F1, exact_f1, tag_entities, tag_f1
 from dx_labels.intervals import clopper_pearson
 from dx_labels.labels import Label
@@ -150,6 +154,25 @@ def test_repeated_fields_count_every_value_once():
     assert own.correct.k == 1
 
 
+def test_confusion_names_the_field_a_wrong_value_belonged_to():
+    def at(*words):
+        return tuple((w, 0, 4) for w in words)
+
+    rows = [Scored("a", "date", ("x",), (), ((at(1),),), ()),  # missed, and taken for due
+            Scored("a", "due", (), ("x",), (), (at(1),)),
+            Scored("a", "total", ("y",), ("y z",), ((at(5),),), (at(5, 6),)),  # its own, other borders
+            Scored("b", "date", ("x",), ("x",), ((at(1), at(3)),), (at(3),)),  # right
+            Scored("b", "due", ("y",), ("q",), ((at(2),),), (at(7),)),  # nothing there, and its own missed
+            Scored("b", "total", ("z",), ("y x",), ((at(2),),), (at(2, 1, 3),), words=False),  # not judged
+            Scored("c", "due", ("y",), ("xy",), ((at(2),),), (((2, 3, 4), (1, 0, 4)),)),  # more of date than of due
+            Scored("c", "date", ("x",), ("x",), ((at(1),),), (at(1),))]
+    found = confusion(rows, ["date", "due", "total"])
+    assert [(c["found"], c["labelled"], c["exact"], c["count"]) for c in found] == [
+        ("date", "date", True, 2), ("due", "date", False, 2), ("due", None, False, 1), ("total", "total", False, 1),
+        (None, "date", False, 1), (None, "due", False, 1)]
+    assert confusion([], ["date"]) == []
+
+
 def test_gold_of_labels():
     def label(outcome, value="v", **more):
         return Label("p", "p", "f", value, outcome, (), ((((0, 0, 1),),) if outcome == "exact" else ()), **more)
@@ -160,3 +183,57 @@ def test_gold_of_labels():
     assert gold_of_labels([label("computed")]) == (("v",), (), True)
     assert gold_of_labels([label("absent")]) == (("v",), (), False)
     assert gold_of_labels([label("exact", contested=True)]) == (("v",), (), False)
+
+
+# --- intervals of F1 -------------------------------------------------------------------------------------------------
+
+def by_hand(counts, pages, resamples=2000):
+    """The method as its documentation says it, in plain numbers."""
+    u, values = np.empty(resamples * pages), []
+    uniform64(substream(0, "pages of F1 intervals"), u)
+    for b in range(resamples):
+        drawn = [min(int(u[b * pages + i] * pages), pages - 1) for i in range(pages)]
+        tp, size = sum(counts[p][0] for p in drawn), sum(counts[p][1] + counts[p][2] for p in drawn)
+        if size:
+            values.append(2 * tp / size)
+    values.sort()
+    return values[len(values) // 40], values[len(values) - 1 - len(values) // 40]
+
+
+def test_f1_intervals_are_those_of_their_description():
+    counts = [(1, 1, 1), (0, 1, 1), (0, 0, 0), (1, 2, 1), (0, 0, 1), (2, 2, 3), (0, 0, 0)]
+    sparse = [(0, 0, 0)] * 5 + [(0, 1, 0), (1, 1, 1)]
+    both = np.array(list(zip(counts, sparse)), np.int64)
+    assert f1_intervals(both) == [by_hand(counts, 7), by_hand(sparse, 7)]
+    assert f1_intervals(both[:, :1])[0] == f1_intervals(both)[0]  # another measure beside it changes nothing
+    many = both * 2 ** 20  # beyond what packs into one number
+    assert f1_intervals(many) == f1_intervals(both)
+
+
+def test_f1_intervals_where_drawing_shows_nothing():
+    right, wrong, none = ([one] * 20 for one in ((1, 1, 1), (0, 1, 1), (0, 0, 0)))
+    low, high = f1_intervals(np.array(right, np.int64).reshape(20, 1, 3))[0]
+    share = clopper_pearson(20, 20)[0]
+    assert (low, high) == (2 * share / (1 + share), 1.0) and 0.85 < low < 0.95
+    low, high = f1_intervals(np.array(wrong, np.int64).reshape(20, 1, 3))[0]
+    assert low == 0 and 0.1 < high < 0.3  # none of 40 things
+    assert f1_intervals(np.array(none, np.int64).reshape(20, 1, 3)) == [(0.0, 1.0)]
+    assert f1_intervals(np.zeros((0, 2, 3), np.int64)) == [(0.0, 1.0)] * 2
+
+
+def test_f1_intervals_cover_and_do_not_depend_on_the_order_of_rows():
+    """400 sets of 60 pages, each page right with probability 0.8, drawn by SplitMix64: about 95 % of the intervals
+    hold the truth."""
+    u, hit = np.empty((400, 60)), 0
+    uniform64(5, u)
+    for own in u:
+        counts = np.array([[(int(v < 0.8), 1, 1)] for v in own], np.int64)
+        low, high = f1_intervals(counts)[0]
+        hit += low <= 0.8 <= high
+    assert 0.91 <= hit / 400 <= 0.98
+    rows = [Scored(f"p{i}", "total", ("x",), ("x" if i % 3 else "y",), ((i,),), (i if i % 3 else -1,))
+            for i in range(30)]
+    first, second = (score(some, ["total"]).to_json() for some in (rows, rows[::-1]))
+    assert first == second and first["total"] == first["fields"]["total"]
+    low, high = first["total"]["words"]["f1_interval"]
+    assert low < first["total"]["words"]["f1"] == 2 / 3 < high and first["total"]["text"]["f1_interval"] == [low, high]

@@ -1,12 +1,9 @@
 """Small charts as inline SVG."""
 
+from .texts import share
+
 COLOURS = ("#2f6fde", "#d97706", "#1f9d6b", "#b5399a", "#d1495b", "#0e8fa3", "#7a5cd6", "#7c8a15", "#a05a2c", "#50607a")
 BLUE, GREEN, GREY, LINE = "#2f6fde", "#1f9d6b", "#5b6478", "#dfe3ea"
-
-
-def share(value):
-    """A probability as text that never rounds up to 1."""
-    return "1" if value == 1 else f"{min(value, 0.9999):.4f}"
 
 
 def _frame(width, height, left, bottom, ticks):
@@ -24,27 +21,43 @@ def _path(points, colour, dash=""):
     return f'<path d="{d}" fill="none" stroke="{colour}" stroke-width="1.8" stroke-linejoin="round"{dash}/>'
 
 
-def learning_curve(points):
-    """Loss (left scale) and development score (right scale, 0 to 1) over the steps."""
+def round_step(span):
+    """The least round number of which four reach a span."""
+    power = 1.0
+    while power * 10 <= span / 4:
+        power *= 10
+    while power > span / 4:
+        power /= 10
+    return next((power * k for k in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8) if power * k * 4 >= span), power * 10)
+
+
+def learning_curve(points, best=None):
+    """Loss (left scale) and development score (right scale, 0 to 1) over the steps; best: the step whose weights were
+    kept, or None."""
     if not points:
         return "<p>There is no log.</p>"
     width, height, left, bottom = 1040, 260, 46, 26
-    last, most = points[-1][0], max(max(p[1] for p in points), 1e-9)
-    right, low = width - 50, height - bottom
+    last, loss_step = points[-1][0], round_step(max(max(p[1] for p in points), 1e-9))
+    right, low, most = width - 50, height - bottom, 4 * loss_step
 
     def x(step):
         return left + (right - left) * step / max(last, 1)
 
-    ticks = [(left - 6, 10 + (low - 10) * (1 - k / 4) + 4, "end", f"{most * k / 4:.2g}") for k in range(5)]
+    step = max(round_step(last), 1)
+    ticks = [(left - 6, 10 + (low - 10) * (1 - k / 4) + 4, "end", f"{loss_step * k:g}") for k in range(5)]
     ticks += [(right + 6, 10 + (low - 10) * (1 - k / 4) + 4, "start", f"{k / 4:g}") for k in range(5)]
-    ticks += [(x(last * k / 4), height - 8, "middle", f"{last * k // 4}") for k in range(5)]
+    ticks += [(x(step * k), height - 8, "middle", f"{step * k:g}") for k in range(5) if step * k <= last]
     scores = [(x(s), 10 + (low - 10) * (1 - v)) for s, _, v in points if v is not None]
     parts = _frame(width, height, left, bottom, ticks)
+    if best:
+        side, anchor = (x(best) - 6, "end") if x(best) > width / 2 else (x(best) + 6, "start")
+        parts.append(f'<path d="M{x(best):.1f} 10V{low}" stroke="{GREY}" stroke-dasharray="3 3"/>'
+                     f'<text x="{side:.1f}" y="{low / 2:.0f}" text-anchor="{anchor}">weights of step {best}</text>')
     parts.append(_path([(x(s), 10 + (low - 10) * (1 - loss / most)) for s, loss, _ in points], BLUE))
     parts.append(_path(scores, GREEN))
     parts += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="2.6" fill="{GREEN}"/>' for a, b in scores]
-    parts.append(f'<text x="{right - 200}" y="{low - 60}" style="fill:{BLUE}">training loss</text>'
-                 f'<text x="{right - 200}" y="{low - 44}" style="fill:{GREEN}">development score</text></svg>')
+    parts.append(f'<text x="{left}" y="2" style="fill:{BLUE}">training loss</text>'
+                 f'<text x="{right}" y="2" text-anchor="end" style="fill:{GREEN}">development score</text></svg>')
     return "".join(parts)
 
 
@@ -81,7 +94,7 @@ def threshold_chart(values, threshold):
     def place(confidence, q):
         return left + (right - left) * (confidence - first) / span, 10 + (low - 10) * (1 - q)
 
-    ticks += [(left, side - 8, "start", f"{first:.2f}"), (right, side - 8, "end", share(values[0][0])[:6])]
+    ticks += [(left, side - 8, "start", share(first)), (right, side - 8, "end", share(values[0][0]))]
     parts, good = _frame(side, side, left, bottom, ticks), 0
     lines = ([], [])
     for n, (confidence, ok) in enumerate(values, 1):

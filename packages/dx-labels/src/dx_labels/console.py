@@ -82,11 +82,14 @@ def teller(arguments):
 
 
 def score_lines(scores, thresholds):
-    """Lines of a table: field, right of scored with interval, F1 by words, F1 by text, threshold."""
-    yield f"{'field':<16} {'right':>12}  {'95 % interval':<15} {'words':>6} {'text':>6}  accept from"
+    """Lines of a table: field, right of scored with interval, F1 by words and by text with theirs, threshold."""
+    yield (f"{'field':<16} {'right':>12}  {'95 % interval':<15} {'F1, words':>9}  {'95 % interval':<15} {'text':>6}  "
+           f"{'95 % interval':<15} accept from")
     for name, s in [*scores["fields"].items(), ("all", scores["total"])]:
         low, high = s["correct"]["interval"]
         t = thresholds.get(name)
         value = "" if t is None else "none" if t["threshold"] is None else f"{t['threshold']:.6f}"
-        yield (f"{name:<16} {s['correct']['k']:>5} of {s['correct']['n']:<4}  {low:.3f} to {high:.3f}  "
-               f"{s['words']['f1']:>6.3f} {s['text']['f1']:>6.3f}  {value}").rstrip()
+        words, text = (f"{s[m]['f1']:.3f}  {s[m]['f1_interval'][0]:.3f} to {s[m]['f1_interval'][1]:.3f}"
+                       for m in ("words", "text"))
+        yield (f"{name:<16} {s['correct']['k']:>5} of {s['correct']['n']:<4}  {low:.3f} to {high:.3f}  {words:>25}  "
+               f"{text:>23}  {value}").rstrip()

@@ -3,6 +3,7 @@ import dataclasses
 import json
 
 from .below import NUMERICS_VERSION, DocExtract, FineTune, continue_parameters, read_log
+from .confusion import confusion
 from .corrections import History, overlaid
 from .evaluation import Development, evaluate, scored_documents
 from .examples import training_examples
@@ -208,6 +209,7 @@ def finish(project, answer, model, documents, labels, parts, schema, settings):
     rows = evaluate(model, held, labels, schema.names, each)
     pages = sum(len(d.pages) for d in held)  # exact: whole numbers
     answer["scores"] = score(rows, schema.names).to_json()
+    answer["confusion"] = confusion(rows, schema.names)
     answer["thresholds"] = {t.field: t.to_json() for t in thresholds(rows, schema, settings, pages)}
     answer["reliability"] = {name: reliability(rows, name) for name in schema.names}
     answer["values"] = {name: judged(rows, name) for name in schema.names}
@@ -240,7 +242,7 @@ def score_project(project, model=None, *, tell=print):
     rows = evaluate(model, held, labels, schema.names)
     pages = sum(len(d.pages) for d in held)  # exact: whole numbers
     return {"model": {"sha256": model_digest(path)}, "problems": problems, "pages": pages,
-            "scores": score(rows, schema.names).to_json(),
+            "scores": score(rows, schema.names).to_json(), "confusion": confusion(rows, schema.names),
             "thresholds": {t.field: t.to_json() for t in thresholds(rows, schema, settings, pages)}}
 
 

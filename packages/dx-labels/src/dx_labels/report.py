@@ -1,8 +1,9 @@
 """The report of a training: one HTML file that needs nothing else (no network, no script)."""
 from html import escape
 
-from .charts import COLOURS, learning_curve, reliability_chart, share, threshold_chart
+from .charts import COLOURS, learning_curve, reliability_chart, threshold_chart
 from .evaluation import place_of
+from .texts import share
 
 STYLE = """
 :root{--ink:#1d2433;--soft:#5b6478;--line:#dfe3ea;
@@ -11,23 +12,23 @@ STYLE = """
 main{max-width:1120px;margin:0 auto;padding:32px 20px 80px}h1{font-size:26px;margin:0 0 4px}
 h2{font-size:18px;margin:40px 0 12px}p{margin:6px 0}.soft{color:var(--soft)}code{font-size:13px}
 .card{background:var(--paper);border:1px solid var(--line);border-radius:10px;padding:16px 18px;overflow-x:auto}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:12px;margin-top:20px}
-.tile{background:var(--paper);border:1px solid var(--line);border-radius:10px;padding:12px 16px}
-.tile b{display:block;font-size:24px;font-weight:600}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(106px,1fr));gap:10px;margin-top:20px}
+.tile{background:var(--paper);border:1px solid var(--line);border-radius:10px;padding:10px 12px;
+font-size:13px}.tile b{display:block;font-size:22px;font-weight:600}
 .grid{display:grid;gap:16px;
 grid-template-columns:repeat(auto-fit,minmax(330px,1fr))}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
-th,td{text-align:right;padding:6px 10px;border-bottom:1px solid var(--line);white-space:nowrap}
+th,td{text-align:right;padding:6px 8px;border-bottom:1px solid var(--line);white-space:nowrap}
 th:first-child,td:first-child{text-align:left}th{color:var(--soft);font-weight:500;font-size:13px}
-tr:last-child td{border-bottom:0}.bar{display:inline-block;width:90px;height:8px;border-radius:4px;background:#e8ebf1;
+tr:last-child td{border-bottom:0}.bar{display:inline-block;width:56px;height:8px;border-radius:4px;background:#e8ebf1;
 vertical-align:middle;margin-left:8px;position:relative}
 .bar i{position:absolute;left:0;top:0;bottom:0;border-radius:4px;
-background:var(--green)}svg{display:block;max-width:100%;height:auto}
+background:var(--green)}svg{display:block;max-width:100%;height:auto;overflow:visible;min-width:0}
 svg text{font:11px system-ui,sans-serif;fill:#5b6478}
 svg.page text{fill:#1d2433}.key span{display:inline-block;margin-right:14px;font-size:13px}.key i{display:inline-block;
 width:11px;height:11px;border-radius:3px;margin-right:5px;vertical-align:-1px}
 .wide td,.wide th{white-space:normal;text-align:left}
-.wide{align-self:start}
+.wide{align-self:start}table.narrow{width:auto}.narrow td,.narrow th{padding:6px 14px}
 """
 
 
@@ -59,14 +60,17 @@ def report_html(name, answer, worst):
     """The whole report; str."""
     total, data = answer["scores"]["total"], answer["data"]
     body = [f"<h1>{escape(name)}</h1>", _made(answer), _tiles(answer),
-            "<h2>Scores on the held-out pages, read once after training</h2>", _scores(answer)]
+            "<h2>Scores on the held-out pages, read once after training</h2>", _scores(answer),
+            "<h2>What was taken for what</h2>", _confusion(answer["confusion"], list(answer["scores"]["fields"]))]
     if "continued" in answer:
         body.append(_continued(answer["continued"]))
     body += ["<h2>Confidence to accept</h2>", _thresholds(answer),
-             "<h2>Learning</h2>", f'<div class="card">{learning_curve(answer["curve"])}</div>',
+             "<h2>Learning</h2>",
+             f'<div class="card">{learning_curve(answer["curve"], answer["model"]["best_step"])}</div>',
              "<h2>Does the confidence mean something?</h2>",
-             '<p class="soft">Left: share right against the confidence stated, in tenths. Right: share right and share '
-             "of all values kept, when only values above a confidence are accepted.</p>", _reliability(answer),
+             '<p class="soft">Left: share right against the confidence stated, in tenths. Right: share right (green) '
+             "and share of all values kept (grey), when only values above a confidence are accepted; red: the "
+             "threshold.</p>", _reliability(answer),
              "<h2>Where the values stand</h2>", _grounding(answer["grounding"]),
              f"<h2>The {len(worst)} worst held-out pages</h2>" if worst else "<h2>No held-out page is wrong</h2>",
              *_worst(worst, list(answer["scores"]["fields"]))]
@@ -88,7 +92,9 @@ def _made(answer):
 
 def _tiles(answer):
     data, total = answer["data"], answer["scores"]["total"]
-    tiles = [("F1 by words", f"{total['words']['f1']:.3f}"), ("fields right", f"{total['correct']['value']:.3f}"),
+    (low, high), (least, most) = total["words"]["f1_interval"], total["correct"]["interval"]
+    tiles = [(f'F1 by words<br><span class="soft">{low:.2f}–{high:.2f}</span>', f"{total['words']['f1']:.3f}"),
+             (f'fields right<br><span class="soft">{least:.2f}–{most:.2f}</span>', f"{total['correct']['value']:.3f}"),
              ("documents", f"{data['documents']:,}"), ("pages", f"{data['pages']:,}"), ("words", f"{data['words']:,}"),
              ("to train on", data["training"]), ("development", data["development"]), ("held out", data["held_out"]),
              ("left out", data["excluded"])]
@@ -102,16 +108,47 @@ def _interval(one):
 
 
 def _scores(answer):
-    rows = ["<tr><th>field<th>F1 by words<th>correct, 95 %<th>recall, 95 %<th>agreement, 95 %<th>F1 by text<th>exact"]
+    rows = ["<tr><th>field<th>F1 by words, 95 %<th>correct, 95 %<th>recall, 95 %<th>agreement, 95 %"
+            "<th>F1 by text, 95 %<th>exact, 95 %"]
     fields = list(answer["scores"]["fields"].items()) + [("all", answer["scores"]["total"])]
     for name, s in fields:
-        rows.append(f'<tr><td>{escape(name)}<td>{s["words"]["f1"]:.3f}{_bar(s["words"]["f1"])}'
+        rows.append(f'<tr><td>{escape(name)}<td>{_f1(s["words"])}{_bar(s["words"]["f1"])}'
                     + "".join(f"<td>{_interval(s[k])}" for k in ("correct", "recall", "agreement"))
-                    + f'<td>{s["text"]["f1"]:.3f}<td>{s["exact"]["f1"]:.3f}')
+                    + f'<td>{_f1(s["text"])}<td>{_f1(s["exact"])}')
     return (f'<div class="card"><table>{"".join(rows)}</table></div><p class="soft">Correct: exactly the label\'s '
             "words, or no value on either side. Recall: the same of pages that have a label. Agreement: of pages where "
             "either side has a value. By text: letters and digits are equal to those of the value given, so a date "
-            "given in another form than it is printed in is not equal.</p>")
+            "given in another form than it is printed in is not equal. Intervals of shares are exact binomial ones; "
+            "those of F1 come from drawing the held-out pages again, 2,000 times.</p>")
+
+
+def _f1(one):
+    low, high = one["f1_interval"]
+    return f'{one["f1"]:.3f} <span class="soft">{low:.2f}–{high:.2f}</span>'
+
+
+def _confusion(counts, fields):
+    """A table: what was found in rows, what is labelled there in columns; right values green, wrong ones red."""
+    wrong = [c for c in counts if not c["exact"]]
+    if not wrong:
+        return '<p class="soft">Every value that was found is right, and every labelled value was found.</p>'
+    rows = [f for f in [*fields, None] if any(c["found"] == f for c in wrong)]
+    columns = [f for f in [*fields, None] if any(c["labelled"] == f for c in wrong) or f is not None and f in rows]
+    head = "".join(f"<th>{escape(f) if f is not None else 'nothing'}" for f in columns)
+    lines, most = [f"<tr><th>found as ↓ · labelled →{head}"], max(c["count"] for c in wrong)
+    for found in rows:
+        cells = [f"<tr><td>{escape(found) if found is not None else 'not found'}"]
+        for labelled in columns:
+            own = [c for c in counts if (c["found"], c["labelled"]) == (found, labelled)]
+            right, other = ([c["count"] for c in own if c["exact"] == exact] for exact in (True, False))
+            text = [f'<span style="color:var(--green)">{n}</span>' for n in right]
+            text += [f"{n}{' other words' if found == labelled else ''}" for n in other]
+            shade = f' style="background:rgba(209,73,91,{0.1 + 0.3 * other[0] / most:.2f})"' if other else ""
+            cells.append(f"<td{shade}>{', '.join(text) or '·'}")
+        lines.append("".join(cells))
+    return (f'<div class="card"><table class="narrow">{"".join(lines)}</table></div>'
+            '<p class="soft">Green: right. "Other words": the value\'s place, with words too many or too few. Not '
+            "found: labelled, and no value overlaps it. Fields without a mistake are left out.</p>")
 
 
 def _bar(value):
@@ -129,12 +166,21 @@ def _continued(c):
 
 
 def _thresholds(answer):
-    rows = []
+    rows, pages = [], 0
     for name, t in answer["thresholds"].items():
-        value = "none" if t["threshold"] is None else f'{t["threshold"]:.4f}'
-        rows.append(f'<tr><td>{escape(name)}<td>{value}<td>{escape(t["statement"].split(": ", 1)[1])}')
-    return (f'<div class="card"><table class="wide"><tr><th>field<th>threshold<th>what it rests on{"".join(rows)}'
-            "</table></div>")
+        pages = t["pages"]
+        cells = [f"<tr><td>{escape(name)}<td>{'none' if t['threshold'] is None else share(t['threshold'])}"]
+        if t["threshold"] is None:
+            why = t["statement"].partition(": no threshold: ")[2]
+            cells.append(f'<td colspan="3" style="text-align:left">{escape(why)}')
+        else:
+            low, high = t["interval"]
+            cells.append(f'<td>{t["right"]} of {t["count"]}<td>{low:.3f}–{high:.3f}<td>{t["recall"]:.3f}')
+        rows.append("".join(cells))
+    head = "<tr><th>field<th>accept from<th>values right<th>95 %<th>of all right values"
+    return (f'<div class="card"><table class="narrow">{head}{"".join(rows)}</table></div><p class="soft">The lowest '
+            f'confidence from which at least {escape(answer["settings"]["share"])} of at least '
+            f'{answer["settings"]["least"]} values were right, chosen on these {pages} pages.</p>')
 
 
 def _reliability(answer):
@@ -184,7 +230,9 @@ def _page_drawing(page):
         colour = COLOURS[box["field"] % len(COLOURS)]
         look = {"both": f'fill="{colour}" fill-opacity=".25"', "labelled": 'fill="none" stroke-dasharray="4 3"',
                 "predicted": 'fill="none"'}[box["kind"]]
-        parts.append(f'<rect x="{x0 - 2:.1f}" y="{y0 - 2:.1f}" width="{x1 - x0 + 4:.1f}" height="{y1 - y0 + 4:.1f}" '
+        pad = 4.5 if box["kind"] == "labelled" else 2  # both outlines can be seen where fields are mixed up
+        parts.append(f'<rect x="{x0 - pad:.1f}" y="{y0 - pad:.1f}" width="{x1 - x0 + 2 * pad:.1f}" '
+                     f'height="{y1 - y0 + 2 * pad:.1f}" '
                      f'rx="3" stroke="{colour}" stroke-width="1.6" {look}/>')
     return "".join(parts) + "</svg>"
 

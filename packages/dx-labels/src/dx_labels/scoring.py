@@ -1,9 +1,15 @@
 """Scores of fields: the seed's per-field scores, and F1 by words, by text and by exact string."""
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from .bootstrap import f1_intervals
 from .entities import F1, exact_f1
 from .intervals import clopper_pearson
 from .texts import key
+
+
+MEASURES = ("words", "text", "exact")
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,7 @@ class FieldScores:
     recall : the same of the pages that have a label alone
     agreement : the same of the pages where either side has a value
     words, text, exact : F1 by words (scored pages alone), by letters and digits, by exact string (all pages)
+    intervals : dict measure (words, text, exact) → 95 % interval of its F1, by drawing pages (bootstrap.py)
     """
     correct: Share
     recall: Share
@@ -75,9 +82,13 @@ class FieldScores:
     words: F1
     text: F1
     exact: F1
+    intervals: dict = field(default_factory=dict)
 
     def to_json(self):
-        return {name: getattr(self, name).to_json() for name in self.__dataclass_fields__}
+        out = {name: getattr(self, name).to_json() for name in ("correct", "recall", "agreement", *MEASURES)}
+        for name, interval in self.intervals.items():
+            out[name]["f1_interval"] = list(interval)
+        return out
 
 
 @dataclass(frozen=True)
@@ -95,7 +106,13 @@ def text_key(text):
     return key(text) or text.strip()
 
 
-def _field_scores(rows):
+def _counts(row):
+    """F1 counts of one row by words, by text and by exact string."""
+    words = F1(row.right_words(), len(row.predicted_places), len(row.gold_places)) if row.words else F1(0, 0, 0)
+    return (words, exact_f1(map(text_key, row.gold), map(text_key, row.predicted)), exact_f1(row.gold, row.predicted))
+
+
+def _field_scores(rows, sums, intervals):
     scored = [r for r in rows if r.words]
     either = [r for r in scored if r.gold_places or r.predicted_places]
     labelled = [r for r in scored if r.gold_places]
@@ -103,14 +120,7 @@ def _field_scores(rows):
     def share(some):
         return Share(len([r for r in some if r.exactly()]), len(some))
 
-    tp = gold = predicted = 0
-    for r in scored:
-        tp, gold, predicted = tp + r.right_words(), gold + len(r.gold_places), predicted + len(r.predicted_places)
-    words = F1(tp, predicted, gold)
-    text, exact = (exact_f1([(r.document, r.field, read(v)) for r in rows for v in r.gold],
-                            [(r.document, r.field, read(v)) for r in rows for v in r.predicted])
-                   for read in (text_key, str))
-    return FieldScores(share(scored), share(labelled), share(either), words, text, exact)
+    return FieldScores(share(scored), share(labelled), share(either), *sums, dict(zip(MEASURES, intervals)))
 
 
 def score(rows, fields):
@@ -125,12 +135,24 @@ def score(rows, fields):
     -------
     Scores
     """
-    own = {name: [] for name in fields}
+    own, pages = {name: [] for name in fields}, {}
     for row in rows:
         if row.field not in own:
             raise ValueError(f"document {row.document!r}: field {row.field!r} is none of {', '.join(fields)}")
         own[row.field].append(row)
-    return Scores({name: _field_scores(some) for name, some in own.items()}, _field_scores(list(rows)))
+        pages.setdefault(row.document, []).append(row)
+    order = sorted(pages, key=lambda name: name.encode("utf-8", "surrogatepass"))
+    counts = np.zeros((len(order), len(own) + 1, len(MEASURES), 3), np.int64)  # the last place: all fields together
+    for page, name in enumerate(order):
+        for row in pages[name]:
+            for m, one in enumerate(_counts(row)):
+                for place in (list(own).index(row.field), -1):
+                    counts[page, place, m] += (one.tp, one.predicted, one.gold)
+    intervals = f1_intervals(counts.reshape(len(order), -1, 3))
+    totals = counts.sum(axis=0).tolist()  # exact: whole numbers
+    scores = [_field_scores(some, [F1(*one) for one in totals[k]], intervals[k * len(MEASURES):(k + 1) * len(MEASURES)])
+              for k, some in enumerate([*own.values(), list(rows)])]
+    return Scores(dict(zip(own, scores)), scores[-1])
 
 
 def gold_of_labels(labels):

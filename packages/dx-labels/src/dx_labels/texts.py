@@ -78,3 +78,8 @@ def differences(one, other):
         if _folded(one, **chosen) != _folded(other, **chosen):
             needed.append(step)
     return tuple(needed)
+
+
+def share(value):
+    """A probability as text with four digits that never rounds up to 1."""
+    return "1" if value == 1 else f"{min(value, 0.9999):.4f}"

@@ -3,6 +3,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from .intervals import clopper_pearson
+from .texts import share
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,12 @@ class Threshold:
             seen = (f"{self.right} of {self.count} values right, 95 % interval {self.interval[0]:.3f} to "
                     f"{self.interval[1]:.3f}")
         if self.supported:
-            return f"{self.field}: accept from confidence {self.value!r} on ({seen}; {where})"
+            return f"{self.field}: accept from confidence {share(self.value)} on ({seen}; {where})"
         if self.best is None:
             return (f"{self.field}: no threshold: at no confidence were {self.share} of the values right "
                     f"({where})")
-        return (f"{self.field}: no threshold: from {self.best!r} on {seen}, but fewer than {self.least} values do not "
-                f"support one ({where})")
+        return (f"{self.field}: no threshold: from {share(self.best)} on {seen}, but fewer than {self.least} values "
+                f"do not support one ({where})")
 
     def to_json(self):
         interval = None if self.interval is None else list(self.interval)

@@ -112,8 +112,16 @@ _LATER = {
                     "language_loss", "masked_next_token_loss"), ".causal"),
     **dict.fromkeys(("CalibratorIdentity", "ConformalSets", "Isotonic", "MatrixScaling", "Platt", "ReadoutError",
                     "ScoreType", "Scores", "Temperature", "VectorScaling"), ".readout"),
+    **dict.fromkeys(("BertTensors", "TextClassifier", "TextClassifierConfig", "TextClassifierGradients",
+                    "TextClassifierParameters", "TextHeadGradients"), ".bert"),
 }
 if _typing.TYPE_CHECKING:
+    from .bert import BertTensors as BertTensors
+    from .bert import TextClassifier as TextClassifier
+    from .bert import TextClassifierConfig as TextClassifierConfig
+    from .bert import TextClassifierGradients as TextClassifierGradients
+    from .bert import TextClassifierParameters as TextClassifierParameters
+    from .bert import TextHeadGradients as TextHeadGradients
     from .causal import Blocks as Blocks
     from .causal import CausalConfig as CausalConfig
     from .causal import CausalEncoder as CausalEncoder

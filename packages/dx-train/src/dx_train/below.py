@@ -112,3 +112,9 @@ from dx_model import load_model as load_model
 from dx_model import save_model as save_model
 from dx_model import TensorSet as TensorSet
 from dx_model import TensorSpec as TensorSpec
+from dx_model import BertTensors as BertTensors
+from dx_model import TextClassifier as TextClassifier
+from dx_model import TextClassifierConfig as TextClassifierConfig
+from dx_model import TextClassifierGradients as TextClassifierGradients
+from dx_model import TextClassifierParameters as TextClassifierParameters
+from dx_model import TextHeadGradients as TextHeadGradients

@@ -33,8 +33,8 @@ class FineTune:
     coupling : Coupling, a loss over the whole batch in place of the settings' loss terms; it needs scales. With it any
         model can be trained: made from parameters (`type(model)(parameters)`) with a config that has `to_json()`,
         `specs`, `copy()`, `digest()`; with `repack()`, `save_pretrained(folder)`; on examples as `Example` says.
-    task : Task, for such a model with a loss of each example by itself (`image_classification()`). scales None: every
-        tensor, heads at 1 and the rest at settings.backbone_scale
+    task : Task, for such a model with a loss of each example by itself (`image_classification()`). scales None: those
+        of the task; where it has none every tensor, heads at 1 and the rest at settings.backbone_scale
     """
 
     def __init__(self, settings: TrainSettings, *, scales=None, frozen_rows=None, contract: dict | None = None,
@@ -75,7 +75,14 @@ class FineTune:
         if losses is None:
             active = self.settings.active_losses()
             losses = Losses(model.config, active, self.settings.field_weight)
-        if self.scales is None and self.task is not None:
+        if self.task is not None and self.task.scales is not None:
+            known = self.task.scales(parameters, self.settings.backbone_scale)
+            scales = known if self.scales is None else self.scales
+            for name in scales:
+                if name not in known:
+                    raise ValueError(f"trainable tensor {name!r}: the task gives no gradient of it")
+            trainable = named_set(parameters, scales, self.frozen_rows, modes)
+        elif self.scales is None and self.task is not None:
             trainable = scaled_set(parameters, self.settings.backbone_scale, self.frozen_rows, modes)
         elif self.scales is None:
             trainable = trainable_set(parameters, active, self.settings.backbone_scale, self.frozen_rows)

@@ -27,8 +27,11 @@ class ExampleLoss(Protocol):
 class Task:
     """How a run trains a model other than docextract: `FineTune(settings, task=Task(loss, passes))`.
 
-    loss : ExampleLoss · passes : callable that takes the run's model and gives its Passes
+    loss : ExampleLoss · passes : callable that takes the run's model and gives its Passes · scales : callable that
+    takes the model's parameters and settings.backbone_scale and gives tensor name → learning-rate scale of everything
+    that the passes give gradients of; None: every tensor, heads at 1 and the rest at backbone_scale
     """
 
     loss: ExampleLoss
     passes: Callable[[Any], Passes]
+    scales: Callable[[Any, float], dict[str, float]] | None = None

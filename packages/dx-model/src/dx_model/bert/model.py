@@ -10,7 +10,6 @@ import numpy as np
 
 from ..below import (
     EncoderWeights,
-    embedding_backward,
     embedding_sum_forward,
     ieee_mode,
     layer_norm_backward,
@@ -23,17 +22,16 @@ from ..model_files import load_model, save_model
 from ..workspace import Workspace, own_workspace
 from .checkpoints import read_checkpoint
 from .config import BertConfig
-from .parameters import Gradients, Parameters, initial_parameters
+from .parameters import TABLES, Gradients, Parameters, initial_parameters
 
 KIND = "bert"
 BLOCK_PARTS = ("ln1", "qkv", "proj", "ln2", "fc1", "fc2")
-TABLES = ("word", "token_type", "position")  # in the order they are added
 
 
 def block_arrays(tensors) -> list[list[np.ndarray]]:
     """The 12 arrays of each block, in the order of the kernels."""
     return [[tensors[f"blocks.{i}.{part}.{kind}"] for part in BLOCK_PARTS for kind in ("weight", "bias")]
-            for i in range(tensors.config.num_hidden_layers)]
+            for i in range(tensors.sizes.num_hidden_layers)]
 
 
 @dataclass
@@ -55,8 +53,8 @@ class Bert:
     """
 
     def __init__(self, parameters: Parameters):
-        self.config, self.parameters = parameters.config, parameters
-        c = parameters.config
+        self.config, self.parameters = parameters.sizes, parameters
+        c = parameters.sizes
         self.encoder = EncoderWeights(block_arrays(parameters), heads=c.num_attention_heads, eps=c.layer_norm_eps,
                                       activation=c.hidden_act)
 
@@ -173,13 +171,15 @@ class Bert:
     # --- backward ----------------------------------------------------------------------------------------------------
 
     @ieee_mode()
-    def backward(self, saved: Saved, drows: np.ndarray, gradients: Gradients) -> None:
+    def backward(self, saved: Saved, drows: np.ndarray, gradients: Gradients, *, embeddings: bool = True) -> None:
         """Gradients of a loss from that of the contextual rows (n, hidden_size): assigns every tensor of `gradients`
-        but the pooler's, which belongs to the readout."""
+        but the pooler's, which belongs to the readout; without `embeddings` those of the blocks only."""
         p, g, a = self.parameters, gradients, saved.arrays
         dx = np.array(drows, np.float32, order="C")
         post_encoder_backward(self.encoder, a["encoder"], dx, block_arrays(g))
+        if not embeddings:
+            return
         layer_norm_backward(dx, a["xhat"], a["inv"], p["embeddings.norm.weight"], dx, g["embeddings.norm.weight"],
                             g["embeddings.norm.bias"])
         for row, name in enumerate(TABLES):
-            embedding_backward(dx, saved.ids[row], g[f"embeddings.{name}"])
+            g.scatter(name, dx, saved.ids[row])

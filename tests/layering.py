@@ -7,7 +7,7 @@ from devtools.workspace import PACKAGES, folder, module
 # Third-party modules that a package requires (its pyproject.toml); extras may be imported inside functions only.
 THIRD_PARTY = {"dx-numerics": {"numpy"}, "dx-kernels": {"numpy"}, "dx-model": {"numpy", "safetensors"},
                "dx-train": {"numpy", "tqdm"}, "dx-labels": {"numpy"}}
-EXTRAS = {"dx-numerics": set(), "dx-kernels": set(), "dx-model": {"tokenizers"},
+EXTRAS = {"dx-numerics": set(), "dx-kernels": set(), "dx-model": {"tokenizers", "onnx", "onnxruntime"},
           "dx-train": {"ray", "matplotlib"}, "dx-labels": {"pypdfium2"}}
 CIMPORTS = {"libc.stdint", "libc.string", "libc.stdlib", "cpython.buffer", "cpython", "cython", "libc"}
 

@@ -293,3 +293,24 @@ def test_the_command_embeds_and_finds(folder, tmp_path, capfd):
     assert command.main(["embed", str(folder), str(texts), "--search", "x"]) == 1
     assert "has 101 tokens" in capfd.readouterr().err
     assert command.main(["embed", str(tmp_path), str(texts), "--search", "x"]) == 1
+
+
+def test_the_command_exports_what_the_embedder_computes(folder, tmp_path, capfd):
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    from dx_model import command
+    from dx_model.export import Session, read_exported
+    out = tmp_path / "embedder.onnx"
+    assert command.main(["export", str(folder), str(out)]) == 0
+    digest, *lines = capfd.readouterr().out.splitlines()
+    assert [line.split()[1] for line in lines] == ["input_ids", "attention_mask", "token_type_ids", "embeddings"]
+    found = read_exported(out, digest=digest.split()[0])
+    embedder, texts = Embedder.from_pretrained(folder), ["total due", "the date of a bill", "pay"]
+    tokens = embedder.tokenizer(texts, max_length=16)
+    ids, mask = (np.zeros((3, max(map(len, tokens))), np.int64) for _ in range(2))
+    for row, one in enumerate(tokens):
+        ids[row, :len(one)], mask[row, :len(one)] = one.ids, 1
+    got = Session(found).run({"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)})
+    assert np.abs(got["embeddings"] - embedder.embed(texts)).max() < 1e-5
+    assert found.manifest()["input.max_length"] == 16
+    assert command.main(["export", str(tmp_path / "missing"), str(out)]) == 1

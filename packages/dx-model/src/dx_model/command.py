@@ -1,4 +1,4 @@
-"""`python -m dx_model extract | inspect | embed`, for those who install this package alone.
+"""`python -m dx_model extract | inspect | embed | export`, for those who install this package alone.
 
 Data goes to stdout (UTF-8, \\n), messages to stderr. Exit codes: 0 done; 1 something asked for failed, as in a run of
 which some pages could not be read; 2 usage; 130 interrupted."""
@@ -42,6 +42,9 @@ def parser() -> argparse.ArgumentParser:
     m.add_argument("--top", type=int, default=5, metavar="N", help="how many of them (5)")
     m.add_argument("--truncate", action="store_true", help="cut texts that are too long instead of refusing them")
     m.add_argument("--threads", type=int, default=None, metavar="N", help="threads; the result does not depend on them")
+    x = commands.add_parser("export", help="a model as ONNX, its record inside (extra onnx)")
+    x.add_argument("model", help="a docextract model file, or a folder of sentence-transformers (with tokenizer.json)")
+    x.add_argument("out", help="the file to write")
     return p
 
 
@@ -168,6 +171,19 @@ def embed(a) -> int:
     return 0
 
 
+def export(a) -> int:
+    from .export import export_docextract, export_embedder
+
+    embeds = os.path.exists(os.path.join(a.model, "tokenizer.json"))
+    made = export_embedder(a.model) if embeds else export_docextract(DocExtract.from_pretrained(a.model))
+    emit(f"{made.save(a.out)}  {a.out}")
+    for kind, tensors in (("in", made.abi.inputs), ("out", made.abi.outputs)):
+        for t in tensors:
+            axes = ", ".join(f"{axis} {made.abi.sizes[axis]}" if axis in made.abi.sizes else axis for axis in t.axes)
+            emit(f"{kind:<4}{t.name:<16}{t.dtype:<8}[{axes}]")
+    return 0
+
+
 def main(arguments=None) -> int:
     """Runs the command on these arguments (default: the process's); returns the exit code."""
     try:
@@ -182,7 +198,7 @@ def main(arguments=None) -> int:
         return 2
     try:
         with degree(get_degree() if getattr(a, "threads", None) is None else a.threads):
-            return {"extract": extract, "inspect": inspect, "embed": embed}[a.command](a)
+            return {"extract": extract, "inspect": inspect, "embed": embed, "export": export}[a.command](a)
     except (ModelFileError, OSError, ModuleNotFoundError, ValueError) as error:
         if isinstance(error, BrokenPipeError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

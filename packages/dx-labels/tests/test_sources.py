@@ -5,7 +5,7 @@ import json
 import pytest
 from dx_labels.labels import label_document
 from dx_labels.sources import FORMATS, SourceError, read_source
-from dx_labels.sources.tools import regions
+from dx_labels.sources.label_studio import regions
 
 PAGE = {"id": "a", "width": 200, "height": 50, "words": [
     {"text": "ACME", "box": [5, 5, 40, 15], "line": 0}, {"text": "8.20", "box": [50, 5, 80, 15], "line": 0}]}

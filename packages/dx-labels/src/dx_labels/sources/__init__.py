@@ -3,9 +3,10 @@ from ..schema import nearest
 from .base import Imported as Imported
 from .base import joined as joined
 from .base import SourceError as SourceError
-from .folders import read_cord_folder, read_funsd_folder, read_sroie_folder
+from .folders import read_cord_folder, read_funsd_folder, read_sroie_folder, read_xfund
 from .jsonl import read_cord, read_deepform, read_funsd, read_invoice2data, read_pages_source, read_sroie
-from .tools import read_label_studio, read_paddle
+from .label_studio import read_label_studio
+from .tools import read_paddle
 
 FORMATS = {
     "pages": (read_pages_source, "JSON lines of pages or documents, with fields where they have them"),
@@ -16,6 +17,7 @@ FORMATS = {
     "invoice2data": (read_invoice2data, "invoice2data's test invoices as JSON lines"),
     "sroie-folder": (read_sroie_folder, "SROIE as published: a folder of box and key files"),
     "funsd-folder": (read_funsd_folder, "FUNSD as published: a folder of annotation files"),
+    "xfund": (read_xfund, "XFUND forms as published: a JSON file of documents, or a folder of them"),
     "cord-folder": (read_cord_folder, "CORD as published: a folder of JSON files, or Donut's metadata.jsonl"),
     "label-studio": (read_label_studio, "tasks exported by Label Studio as JSON"),
     "paddle": (read_paddle, "PaddleOCR's KIE label file"),

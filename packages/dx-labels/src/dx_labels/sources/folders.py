@@ -123,6 +123,50 @@ def read_funsd_folder(path, schema=None):
     return out
 
 
+def read_xfund(path, schema=None):
+    """JSON files {"documents": [{"id", "img": {"width", "height"}, "document": [{"id", "label", "text", "words":
+    [{"text", "box"}], "linking"}]}]}: FUNSD's forms in other languages, one file a language and part. An entity without
+    words has its text as one word in its own box; links to entities that are not there are left out and named."""
+    out = Imported(schema=schema, roles=FUNSD_ROLES)
+    for file in [Path(path)] if os.path.isfile(path) else _files(path, ".json"):
+        try:
+            documents = _json(file)["documents"]
+            if not isinstance(documents, list):
+                raise TypeError("documents is no list")
+        except (SourceError, KeyError, TypeError) as error:
+            text = str(error)
+            out.problems.append(text if text.startswith(str(file)) else f"{file}: not of this format ({error})")
+            continue
+        for number, value in enumerate(documents):
+            try:
+                document = document_from_json(_xfund_page(value, out.notes), repair=True)
+            except (PageError, KeyError, TypeError, AttributeError, ValueError) as error:
+                out.problems.append(f"{file}: document {number}: {type(error).__name__}: {error}")
+                continue
+            out.documents.append(document)
+            out.notes += [note for page in document.pages for note in page.repairs]
+    if not out.documents and not out.problems:
+        raise SourceError(f"{path}: no document")
+    return out
+
+
+def _xfund_page(value, notes):
+    words, entities, links = [], [], {}
+    for entity in value["document"]:
+        own = [w for w in entity.get("words") or [entity] if w["text"].strip()]
+        entities.append({"id": entity["id"], "label": entity["label"].lower(),
+                         "words": list(range(len(words), len(words) + len(own)))})
+        words += [{"text": w["text"], "box": w["box"]} for w in own]
+        links |= {tuple(link): True for link in entity.get("linking") or ()}
+    there = {entity["id"] for entity in entities}
+    lost = [link for link in links if not there.issuperset(link)]
+    if lost:
+        notes.append(f"document {value['id']!r}: {len(lost)} links to entities that are not there left out")
+    size = {key: value["img"][key] for key in ("width", "height")} if "img" in value else {}
+    return {"id": value["id"], **size, "words": words, "entities": entities,
+            "links": [list(link) for link in links if there.issuperset(link)]}
+
+
 def read_cord_folder(path, schema=None):
     """JSON files {"valid_line": [{"category", "group_id", "words": [{"quad", "text"}]}], "meta": …}; or Donut's
     metadata.jsonl, which has values (gt_parse) and no words: an error that says so."""

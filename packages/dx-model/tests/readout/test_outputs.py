@@ -8,7 +8,7 @@ def shape(kind, **sizes):
     labels = ["O", "B", "I"] if kind in manifest_fields.LABELLED else None
     kept = manifest_fields.OUTPUT_KINDS[kind][0] == "kept"
     made = record(output={"kind": kind, "labels": labels}, readout={"pooling": [] if kept else ["mean"]},
-                  rows={"pieces": "first"})
+                  rows={"pieces": "first"}, score={"type": manifest_fields.SCORES_OF[kind][0]})
     return readout.Manifest(made).output_shape(**sizes)
 
 
@@ -22,11 +22,12 @@ def test_output_of_regression():
 
 def test_output_of_token_classification_keeps_rows_and_needs_offsets():
     assert shape("token_classification", batch=4, rows=9) == (4, 9, 3)
-    kept = {"output": {"kind": "token_classification", "labels": ["O", "B"]}, "readout": {"pooling": []}}
+    kept = {"output": {"kind": "token_classification", "labels": ["O", "B"]}, "readout": {"pooling": []},
+            "score": {"type": "logit"}}
     refused(lambda: readout.Manifest(record(**kept, rows={"pieces": "first", "offsets_required": False})),
             "rows.offsets_required")
     refused(lambda: readout.Manifest(record(**kept)), "rows.pieces")
-    refused(lambda: readout.Manifest(record(output=kept["output"], rows={"pieces": "all"})), "readout.pooling")
+    refused(lambda: readout.Manifest(record(output=kept["output"], score=kept["score"], rows={"pieces": "all"})), "readout.pooling")
 
 
 def test_output_of_extractive_question_answering():

@@ -112,6 +112,11 @@ from .geometry import Normalization as Normalization
 from .geometry import PairScore as PairScore
 from .geometry import squared_l2_of_cosine as squared_l2_of_cosine
 from .geometry import unit_rows as unit_rows
+from .runner import Answers as Answers
+from .runner import Readout as Readout
+from .runner import RowScores as RowScores
+from .runner import RowVectors as RowVectors
+from .runner import Vectors as Vectors
 from .scores import activate as activate
 from .scores import fuse as fuse
 from .scores import ranking as ranking

@@ -13,7 +13,7 @@ from .attention_pooling import AttentionPool
 from .errors import ReadoutError, require
 from .geometry import Normalization
 from .layers import LayerChoice
-from .manifest_fields import DERIVED_NAMES, FIELDS, LABELLED, OUTPUT_KINDS, MIGRATION_STATES
+from .manifest_fields import DERIVED_NAMES, FIELDS, LABELLED, MIGRATION_STATES, OUTPUT_KINDS, SCORES_OF
 from .pooling import Pooling
 from .rows import RowTable
 from .selection import EmptyRows
@@ -122,6 +122,9 @@ def _check_rules(record):
             "rows.mask_source", rows["mask_source"], "content_mask: the attention mask leaves no visible row out")
     kind, state = output["kind"], record["contextual_state"]
     LayerChoice(tuple(state["layers"]), state["layers_kind"])
+    require(score["type"] in SCORES_OF[kind], "score.type", score["type"], f"{', '.join(SCORES_OF[kind])} for {kind}")
+    require(score["temperature"] is None or score["type"] in ("softmax_probability", "sigmoid_probability"),
+            "score.temperature", score["temperature"], f"null: {score['type']} divides no logits")
     require(score["type"] != "cosine" or readout["normalize"]["kind"] == "l2" or score["normalizes_operands"],
             "score.type", "cosine", "readout.normalize.kind l2, or score.normalizes_operands: else it is a dot product")
     require(kind not in ("token_classification", "extractive_qa") or rows["offsets_required"], "rows.offsets_required",

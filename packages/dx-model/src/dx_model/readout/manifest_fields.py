@@ -1,5 +1,6 @@
 """The fields of a readout's record: what each must be, in one table. manifest.py reads it."""
 from .layers import KINDS as LAYER_KINDS
+from .scores import ScoreType
 from .selection import EMPTY
 
 MANIFEST_SCHEMA = "dx.readout.v1"
@@ -18,8 +19,27 @@ OUTPUT_KINDS = {
     "token_vectors": ("kept", ("B", "S", "D")),
 }
 LABELLED = ("classification", "multilabel", "regression", "token_classification")
-SCORES = ("logit", "softmax_probability", "sigmoid_probability", "calibrated_probability", "value", "dot", "cosine",
-          "l2", "maxsim")
+# name in a manifest → type of the scores
+SCORE_TYPES = {"logit": ScoreType.LOGIT, "softmax_probability": ScoreType.SOFTMAX_PROBABILITY,
+               "sigmoid_probability": ScoreType.SIGMOID_PROBABILITY,
+               "calibrated_probability": ScoreType.CALIBRATED_PROBABILITY, "value": ScoreType.VALUE,
+               "dot": ScoreType.DOT, "cosine": ScoreType.COSINE, "l2": ScoreType.SQUARED_L2,
+               "maxsim": ScoreType.MAXSIM}
+SCORES = tuple(SCORE_TYPES)
+_EXCLUSIVE = ("logit", "softmax_probability", "calibrated_probability")
+_INDEPENDENT = ("logit", "sigmoid_probability", "calibrated_probability")
+# kind of output → types of scores that can come of it: a cosine of classes or a softmax of vectors has no meaning
+SCORES_OF = {
+    "classification": (*_EXCLUSIVE, "sigmoid_probability"),
+    "multilabel": _INDEPENDENT,
+    "regression": ("value",),
+    "multiple_choice": _EXCLUSIVE,
+    "token_classification": _EXCLUSIVE,
+    "extractive_qa": ("logit",),
+    "embedding": ("dot", "cosine", "l2"),
+    "pair_score": (*_EXCLUSIVE, "sigmoid_probability", "value"),
+    "token_vectors": ("maxsim", "dot", "cosine"),
+}
 MODES_BY_NAME = ("first", "last", "bert_pooler", "mean", "mean_sqrt_length", "max", "weighted_mean",
                  "position_weighted_mean", "attention", "multi_hop_attention", "latent_attention")
 
@@ -110,7 +130,7 @@ FIELDS = {
                 "attention": optional(ATTENTION), "empty": one_of(*EMPTY), "projection": optional(PROJECTION),
                 "dropout": DROPOUT, "normalize": NORMALIZE},
     "output": {"kind": one_of(*OUTPUT_KINDS), "labels": optional(LABELS), "null_label": optional(TEXT)},
-    "score": {"type": one_of(*SCORES), "normalizes_operands": FLAG, "temperature": optional(NUMBER),
+    "score": {"type": one_of(*SCORES), "normalizes_operands": FLAG, "temperature": optional(POSITIVE),
               "threshold": optional(NUMBER), "tie_rule": one_of("lowest_index", "first_span")},
     "runtime": {"framework_revision": TEXT, "numerics_version": whole(1), "backend": TEXT, "device": TEXT,
                 "export_format": TEXT},

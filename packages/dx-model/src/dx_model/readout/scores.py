@@ -9,7 +9,7 @@ from .errors import ReadoutError, require
 
 
 class ScoreType(Enum):
-    """The value is the name that manifests use.
+    """The value is the name that records use; a manifest's shorter ones are manifest_fields.SCORE_TYPES.
 
     Attributes of a type: `low`, `high` (the range), `larger_wins` (what nearer or likelier looks like), `sums_to_one`
     (over the last axis), `claim` (what it says about probability).

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from dx_model.causal import (CausalConfig, CausalEncoder, MixtureEncoder, initial_tensors, language_loss,
                              masked_next_token_loss, routing_weights)
-from dx_model.readout import ReadoutError
+from dx_model.readout import FusedScores, ReadoutError
 
 F = np.float32
 CONFIG = CausalConfig(vocabulary=50, positions=64, hidden=16, heads=2, inner=24, blocks=2)
@@ -150,6 +150,10 @@ def test_routing_weights_of_a_real_router_are_a_second_space():
     hidden, routing = float(h0.astype(np.float64) @ h1), float(r0.astype(np.float64) @ r1)
     assert abs(concatenated - (hidden + routing)) < 1e-9
     assert all(abs(concatenated - (hidden + alpha * routing)) > 1e-3 for alpha in (0.0, 0.5, 2.0))
+    fused = FusedScores(np.array([[hidden]], F), np.array([[routing]], F), 0.5, "dot")
+    assert abs(fused.scores[0, 0] - (hidden + 0.5 * routing)) < 1e-5
+    with pytest.raises(ReadoutError, match="moee.export"):
+        fused.as_vector()  # an index of concatenated vectors would lose a score and the coefficient
 
 
 def test_routes_are_the_same_alone_and_for_a_prefix():

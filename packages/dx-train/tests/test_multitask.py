@@ -1,6 +1,7 @@
 """Local numerators and denominators, and their joint loss: each task normalised first, then weighted."""
 import numpy as np
 import pytest
+from dx_model.readout import ReadoutError, heads
 from dx_train import LocalLoss, allowed_denominators, effective_weights, joint_loss, local_loss
 from dx_train.trainable import ContractError
 
@@ -86,6 +87,11 @@ def test_the_attention_mask_is_no_label_mask():
     assert (attention & ~supervised).sum() == 3
     wrong, right = (local_loss("token_classification", losses, mask) for mask in (attention, supervised))
     assert right.value == 1.5 and wrong.value == 18 / 5
+    head = heads.TokenHead(heads.LabelMap(("O", "B-X")), np.eye(2, dtype=np.float32), np.zeros(2, np.float32))
+    targets, logits = np.where(supervised, 1, -1), np.zeros((1, 6, 2), np.float32)
+    assert head.loss(logits, targets, supervised).denominator == 2
+    with pytest.raises(ReadoutError, match=r"targets\[0, 0\] = -1: expected a label"):
+        head.loss(logits, targets, attention)  # caught: the mask says [CLS] bears a label, the targets that it does not
 
 
 def test_the_padded_size_is_no_denominator():

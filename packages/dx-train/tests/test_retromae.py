@@ -3,6 +3,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from dx_model.readout import Lineage, ReadoutError, Stage, admit_lineage
 from dx_train import CausalConfig, CausalEncoder, RetroMAE, RetroMAESettings, initial_tensors
 from dx_train.retromae import masked_places
 from dx_train.trainable import ContractError
@@ -90,6 +91,12 @@ def test_a_release_holds_no_decoder():
         "decoder." + n for n in DECODER.tensors() if n.startswith(("blocks.", "ln.")))}
     alone = CausalEncoder(CONFIG, model.released())  # and embeds without it
     assert alone.forward(IDS).tobytes() == model.encoder.forward(IDS).tobytes()
+    lineage = Lineage((Stage("masked_reconstruction", ("data-1",), "procedure-1", "checkpoint-1"),))
+    admit_lineage(lineage, "retromae", "checkpoint-1", names)
+    for name in model.training_state():
+        if name not in names:  # served with the encoder, each of them is refused
+            with pytest.raises(ReadoutError, match=f"lineage.exported = '{name}'"):
+                admit_lineage(lineage, "retromae", "checkpoint-1", [*names, name])
 
 
 def test_both_need_full_visibility():

@@ -33,6 +33,9 @@ def test_extractive_question_answering(rng):
     assert loss.denominator == 2 and abs(loss.numerator - exact) < 1e-6
     dhidden, gradients = head.backward(logits, y, CONTEXT, hidden, valid)
     assert not dhidden[0, [1, 5]].any()  # neither context nor null row
+    shifted = np.roll(valid, 1, axis=1)  # padding on the left: column 0 is no row of the text there
+    with pytest.raises(readout.ReadoutError, match="output.null.row"):
+        head.backward(logits, y, CONTEXT & shifted, hidden, shifted)
     check_slopes(lambda: head.loss(head.forward(hidden, valid), y, CONTEXT).value,
                  [hidden, *head.parameters().values()], [dhidden, gradients["weight"], gradients["bias"]])
     z = np.zeros((6, 2), f32)

@@ -70,6 +70,7 @@ def admit(family, kinds=None, in_batch=None, **changes):
     if family in lineages.FAMILIES:
         stages = lineage(family, kinds=kinds, in_batch=in_batch, exported=made["exported_state"])
         made["lineage_sha256"] = stages.digest()
+        made["backbone_sha256"] = stages.stages[-1].checkpoint if stages.stages else identity("backbone")
     return readout.admit_family(made, stages)
 
 
@@ -86,6 +87,8 @@ def test_records_of_families_are_admitted_whole(family):
         stages = lineage(family, exported=made["exported_state"])
         refused(lambda: readout.admit_family(made), "family.lineage")
         refused(lambda: readout.admit_family(made | {"lineage_sha256": identity("x")}, stages), "family.lineage_sha256")
+        refused(lambda: readout.admit_family(made | {"backbone_sha256": identity("other")}, stages),
+                "family.backbone_sha256")
         refused(lambda: readout.admit_family(made | {"exported_state": [*made["exported_state"], "more"]}, stages),
                 "family.exported_state")
     else:
@@ -98,6 +101,7 @@ def test_e5_reads_the_end_row_under_every_layout():
                                  ([PAD, PAD, 5, 6, END], [0, 0, 1, 1, 1], 4),
                                  ([5, PAD, END, PAD, PAD], [1, 0, 1, 0, 0], 2)):
         assert readout.end_row(table(ids, attention), END) == want
+    refused(lambda: readout.end_row(table([5, 6, 7, PAD, PAD], [1, 1, 1, 0, 0]), END), "rows.ids[2]")
     hidden = np.arange(10, dtype=F32).reshape(1, 5, 2)
     mask = readout.rows_mask([readout.end_row(table([5, 6, END, PAD, PAD], [1, 1, 1, 0, 0]), END)], 5)
     assert readout.pool(hidden, mask, "last").tolist() == [[4, 5]]
@@ -184,6 +188,8 @@ def test_llm2vec_means_content_rows_and_keeps_its_lineage():
     hidden = np.array([[[9], [1], [3], [9], [7]]], F32)
     assert readout.pool(hidden, readout.content_mask([made]), "mean").tolist() == [[2]]
     assert admit("llm2vec")["visibility"] == "bidirectional"
+    for name, value in (("visibility", "causal"), ("rows", "end_token"), ("pool", "last")):
+        refused(lambda change={name: value}: admit("llm2vec", **change), f"family.{name}")
 
 
 def test_bidirectional_without_lineage_is_refused():

@@ -93,4 +93,5 @@ def test_rea_26_cells_rows_and_fields_have_scores():
                                                           Group(part, (part,), {"item": [1], "price": [1]}),
                                                           Group(part, (part,), {})))
     assert [page.group_confidence(k) for k in range(3)] == [0.97, 0.41, None]
+    assert [group["confidence"] for group in page.to_json()["groups"]] == [0.97, 0.41, None]
     assert page.fields["price"].values[1].confidence == 0.41 and page.fields["item"].confidence == 0.99

@@ -47,6 +47,8 @@ def test_multiclass(rng):
     assert np.array_equal(readout.top_k(p, 1)[:, 0], exact.argmax(1))
     assert np.abs(p.values.sum(1) - 1).max() < 1e-15
     assert sum(x.size for x in head.parameters().values()) == 3 * 5 + 3  # C D + C
+    turned = head.with_labels(heads.LabelMap(LABELS.names[::-1]))  # label order moves rows, probabilities, decisions
+    assert np.array_equal(turned.forward(r), logits[:, ::-1])
 
 
 def test_label_order_is_identity(rng):
@@ -220,6 +222,7 @@ def test_multiple_choice(rng):
     assert np.array_equal(readout.top_k(readout.softmax(scores), 1)[:, 0], p.argmax(1))
     admit = np.array([[True, True], [True, False], [False, True]])
     assert head.loss(logits, np.array([-1, 0, -1]), admit).numerator == 0  # the only candidate
+    refused("examples", head.forward, r, ["a", "b", "a", "b", "c", "c"])  # flattened rows are no independent examples
 
 
 def test_candidates_keep_their_example_and_order(rng):

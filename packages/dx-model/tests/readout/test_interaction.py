@@ -1,9 +1,10 @@
 """The three interaction contracts: what a release must say, and what can be kept of a document."""
 import numpy as np
 import pytest
-from dx_model.readout import ReadoutError, interaction_release
+from dx_model.causal import CausalConfig, CausalEncoder, initial_tensors
+from dx_model.readout import CrossEncoder, ReadoutError, interaction_release
 from dx_model.readout.interaction_vectors import state_key
-from late_case import bi, cross, late
+from late_case import TEMPLATE, bi, cross, late
 
 MADE = {"cross_encoder": cross, "bi_encoder": bi, "late_interaction": late}
 
@@ -68,13 +69,16 @@ def test_a_cached_state_needs_every_part_of_its_key():
 
 
 def test_what_can_be_kept_grows_from_nothing_to_one_vector_to_rows():
-    """The three on one toy encoder: only the joint one's document rows change with the query."""
-    def rows(ids):  # every row sees the whole sequence
-        x = np.array(ids, np.float64)
-        return np.stack([x, np.full(len(x), np.sqrt((x * x).mean()))], 1).astype(np.float32)
-
-    document = [5, 6, 7]
-    joint = [rows([*query, *document])[-3:] for query in ([1], [9, 9])]
-    assert not np.array_equal(joint[0], joint[1])
-    alone = rows(document)  # F(d): one for all queries
-    assert not np.array_equal(alone, joint[0]) and np.array_equal(alone, rows(document))
+    """On one encoder that sees both ways: a document's rows change with the query that they stand beside, so a
+    cross-encoder's are not kept, and a release that says otherwise is refused; alone they are the same every time."""
+    config = CausalConfig(vocabulary=40, positions=32, hidden=16, heads=2, inner=24, blocks=2,
+                          visibility="bidirectional")
+    encoder, document = CausalEncoder(config, initial_tensors(config.tensors(), 6)), [5, 6, 7]
+    joint = [encoder.forward([*query, *document])[-3:] for query in ([1], [9])]
+    assert not np.array_equal(*joint)
+    alone = encoder.forward(document)
+    assert not np.array_equal(alone, joint[0]) and np.array_equal(alone, encoder.forward(document))
+    kept = MADE["cross_encoder"](document_state_reusable=True)
+    with pytest.raises(ReadoutError, match="interaction.document_state_reusable"):
+        CrossEncoder(lambda table: np.zeros(1, np.float32), TEMPLATE, kept)
+    assert not any(hasattr(CrossEncoder, name) for name in ("encode", "encode_document"))

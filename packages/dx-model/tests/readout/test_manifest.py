@@ -102,6 +102,12 @@ def test_readout_record():
     refused(lambda: readout.Manifest(record(readout={"pooling": ["weighted_mean"]})), "readout.weights")
     refused(lambda: readout.Manifest(record(readout={"weights": "recency"})), "readout.weights")
     refused(lambda: readout.Manifest(record(readout={"pooling": ["attention"]})), "readout.attention")
+    projection = {"out_features": 5, "bias": True, "activation": "identity"}
+    wider = readout.Manifest(record(readout={"pooling": ["mean", "max"], "projection": projection}))
+    assert (wider["readout.pooled_width"], wider["readout.projection.in_features"], wider["output.dimension"]) == (
+        4, 4, 5)
+    stale = {"projection": projection | {"in_features": 2}}  # of one pool, left behind when there are two
+    refused(lambda: wider.changed(readout=stale), "readout.projection.in_features")
     hidden, mask = np.ones((1, 8, 2), F32), np.arange(8)[None] < 2
     assert manifest.pooling().forward(hidden, mask).vectors.tolist() == [[1, 1]]  # a padded mean gives 0.25
 

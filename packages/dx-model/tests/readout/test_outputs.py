@@ -27,7 +27,7 @@ def test_output_of_token_classification_keeps_rows_and_needs_offsets():
     refused(lambda: readout.Manifest(record(**kept, rows={"pieces": "first", "offsets_required": False})),
             "rows.offsets_required")
     refused(lambda: readout.Manifest(record(**kept)), "rows.pieces")
-    refused(lambda: readout.Manifest(record(output=kept["output"], score=kept["score"], rows={"pieces": "all"})), "readout.pooling")
+    refused(lambda: readout.Manifest(record(**kept | {"readout": {}}, rows={"pieces": "all"})), "readout.pooling")
 
 
 def test_output_of_extractive_question_answering():

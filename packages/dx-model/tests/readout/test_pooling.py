@@ -153,6 +153,8 @@ def test_fixed_weighted_mean():
     _, _, _, _, gradients = check_mode("weighted_mean", weights)
     assert not gradients.hidden[0, 2].any()
     check_mode("position_weighted_mean")
+    with pytest.raises(readout.ReadoutError, match="a sum above 0"):
+        readout.pool(np.ones((1, 2, 1), F32), np.ones((1, 2), bool), "weighted_mean", weights=np.zeros((1, 2), F32))
     hidden = np.array([[[1], [2], [4]]], F32)
     assert readout.pool(hidden, np.ones((1, 3), bool), "position_weighted_mean")[0, 0] == F32(17) / F32(6)
 

@@ -1,4 +1,4 @@
-"""A readout end to end: tables, rows and a manifest give a typed result, and nothing that the manifest does not admit."""
+"""A readout end to end: tables, rows and a manifest give a typed result; what it does not admit is refused."""
 import numpy as np
 import pytest
 from dx_model import readout
@@ -220,7 +220,7 @@ def test_what_a_batch_says_otherwise_is_refused():
             (lambda: made(input={"special_token_ids": {"cls": 1}}).run([TABLE], HIDDEN), "input.special_token_ids"),
             (lambda: embedding.run([readout.row_table(**ROWS | {"policy": [0] * 7})], HIDDEN), "rows.selected"),
             (lambda: embedding.run([TABLE], HIDDEN, context=1), "context"),
-            (lambda: made(readout={"pooling": ["weighted_mean"], "weights": "recency"}).run([TABLE], HIDDEN), "weights"),
+            (lambda: made(readout={"pooling": ["weighted_mean"], "weights": "age"}).run([TABLE], HIDDEN), "weights"),
             (lambda: made(readout={"pooling": ["latent_attention"]}), "readout.pooling"),
             (lambda: made(parameters={"pooler.weight": np.eye(2, dtype=F)}), "parameters.pooler.weight")):
         refused(call, field)

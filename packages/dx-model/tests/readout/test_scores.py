@@ -45,6 +45,7 @@ def test_sigmoid_probability():
     assert scores([[0.9, 0.8, 0.7]], ScoreType.SIGMOID_PROBABILITY).values.sum() > 2
     refused("scores.values", scores, [[1.5, 0.0, 0.0]], ScoreType.SIGMOID_PROBABILITY)
     refused("scores.type", p.expect, ScoreType.SOFTMAX_PROBABILITY)
+    refused("scores.type", readout.sigmoid, p)  # not squashed once more
 
 
 def test_dot_and_cosine_similarity():
@@ -83,6 +84,9 @@ def test_calibrated_probability():
     assert p.type is ScoreType.CALIBRATED_PROBABILITY and p.exclusive and p.sources == (calibrator.digest(),)
     assert "population" in p.type.claim and p.type.sums_to_one is None and (p.type.low, p.type.high) == (0.0, 1.0)
     refused("threshold.type", readout.Threshold(0.5, ScoreType.SOFTMAX_PROBABILITY, "dev").accepts, p)
+    assert scores([[0.9, 0.9, 0.1]], ScoreType.CALIBRATED_PROBABILITY).exclusive is False  # depends on the calibrator
+    with pytest.raises(readout.ReadoutError, match="sum to 1"):
+        Scores(np.array([[0.9, 0.9, 0.1]]), ScoreType.CALIBRATED_PROBABILITY, "r", LABELS, exclusive=True)
 
 
 def test_bare_numbers_have_no_type():

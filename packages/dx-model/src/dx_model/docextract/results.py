@@ -159,6 +159,8 @@ class PageResult:
         for name in ("entities", "pairs", "groups"):
             if getattr(self, name) is not None:
                 result[name] = [one.to_json() for one in getattr(self, name)]
+        for place, group in enumerate(result.get("groups", ())):
+            group["confidence"] = self.group_confidence(place)
         return result
 
 

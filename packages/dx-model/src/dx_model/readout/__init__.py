@@ -27,12 +27,9 @@ from .manifest import manifest_changes as manifest_changes
 from .manifest_fields import MANIFEST_SCHEMA as MANIFEST_SCHEMA
 from .manifest_fields import MIGRATION_STATES as MIGRATION_STATES
 from .manifest_fields import OUTPUT_KINDS as OUTPUT_KINDS
-from .pieces import WordLabel as WordLabel
 from .pieces import Words as Words
 from .pieces import expand_labels as expand_labels
 from .pieces import pool_words as pool_words
-from .pieces import reduce_pieces as reduce_pieces
-from .pieces import word_spans as word_spans
 from .pieces import words_of_rows as words_of_rows
 from .pooling import Pooled as Pooled
 from .pooling import Pooling as Pooling

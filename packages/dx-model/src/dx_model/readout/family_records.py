@@ -60,8 +60,10 @@ def admit_family(record: dict, lineage: Lineage | None = None) -> dict:
     require(record["lineage_sha256"] == digest, "family.lineage_sha256", record["lineage_sha256"],
             f"{digest}, the lineage's digest")
     if known:
-        admit_lineage(lineage, family, lineage.stages[-1].checkpoint if lineage.stages else "",
-                      record["exported_state"])
+        checkpoints = [stage.checkpoint for stage in lineage.stages]
+        admit_lineage(lineage, family, (checkpoints or [""])[-1], record["exported_state"])
+        require(record["backbone_sha256"] in checkpoints, "family.backbone_sha256", record["backbone_sha256"],
+                "a checkpoint of the lineage: these stages trained other weights")
         require(tuple(record["exported_state"]) == lineage.exported, "family.exported_state", record["exported_state"],
                 f"{lineage.exported}, what the lineage exports")
     for tensor in EXPORTED.get(family, ()):

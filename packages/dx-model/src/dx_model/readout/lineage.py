@@ -15,6 +15,8 @@ FAMILIES = {
     "retromae": ("masked_reconstruction",),
 }
 
+TRAINING_STATE = ("decoder.", "language_head.", "sampler.", "optimizer.")  # prefixes of names that no release holds
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -53,7 +55,7 @@ def admit_lineage(lineage: Lineage, family: str, checkpoint: str, tensors: Seque
     """ReadoutError unless the lineage is what the family's name promises and ends in this checkpoint.
 
     family : a key of FAMILIES · checkpoint : digest of the tensors at hand · tensors : names in the release; training
-    state among them (a decoder, a corruption sampler, an optimizer) is refused
+    state among them (a decoder, a language head, a corruption sampler, an optimizer) is refused
     """
     require(family in FAMILIES, "lineage.family", family, ", ".join(FAMILIES))
     kinds = tuple(stage.kind for stage in lineage.stages)
@@ -71,5 +73,5 @@ def admit_lineage(lineage: Lineage, family: str, checkpoint: str, tensors: Seque
     require(lineage.stages[-1].checkpoint == checkpoint, "lineage.checkpoint", checkpoint,
             f"{lineage.stages[-1].checkpoint}, where the last stage ended")
     for name in tensors:
-        require(not name.startswith(("decoder.", "sampler.", "optimizer.")), "lineage.exported", name,
+        require(not name.startswith(TRAINING_STATE), "lineage.exported", name,
                 "inference state only: this belongs to training")

@@ -1,15 +1,14 @@
-"""Source words that own several model rows: labels to rows, rows back to words, rows pooled into words."""
+"""Source words that own several model rows: labels to rows, and rows pooled into words; heads/grouping.py goes back."""
 from dataclasses import dataclass
 
 import numpy as np
 
-from .errors import ReadoutError, require
+from .errors import require
 from .pooling import MODES
 from .rows import NONE, RowTable, first_piece_mask
 from .selection import Selection, widen
 
 POLICIES = ("first", "all", "aggregate")
-REDUCTIONS = ("first", "vote")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +34,10 @@ class Words:
     def counts(self) -> np.ndarray:
         """(words,) pieces of each word."""
         return self.starts[1:] - self.starts[:-1]
+
+    def rows(self, k: int) -> list[int]:
+        """The rows of word k, ascending."""
+        return self.pieces[self.starts[k]:self.starts[k + 1]].tolist()
 
 
 def words_of_rows(table: RowTable) -> Words:
@@ -99,75 +102,3 @@ def expand_labels(table: RowTable, labels, policy: str = "first", *, inside=None
             targets[own[1:]] = label if inside is None else inside.get(label, label)
             weights[own] = np.float32(1) / np.float32(len(own))
     return targets, weights
-
-
-@dataclass(frozen=True)
-class WordLabel:
-    """One word's label after reduction. start, end: source characters of the word's rows, None without offsets."""
-
-    sequence: int
-    word: int
-    label: int
-    score: float
-    start: int | None
-    end: int | None
-
-
-def reduce_pieces(table: RowTable, labels, scores, how: str = "first") -> list[WordLabel]:
-    """One label and one score a source word, from the labels and scores of its rows.
-
-    Parameters
-    ----------
-    labels : (S,) whole numbers, the predicted label of each row
-    scores : (S,) the score of that label
-    how : "first": label and score of the first piece; "vote": the label of most pieces, of equally many the one that
-        occurs first; its score is the smallest among the pieces that voted for it
-
-    Grouping is by word first, whatever the labels say: four pieces labelled B-x are one word, not four values.
-    """
-    require(how in REDUCTIONS, "pieces.reduction", how, " or ".join(REDUCTIONS))
-    labels, scores = np.asarray(labels), np.asarray(scores)
-    for name, values in (("labels", labels), ("scores", scores)):
-        require(values.shape == (len(table),), name, values.shape, f"({len(table)},)")
-    words, found = words_of_rows(table), []
-    for k in range(len(words)):
-        own = words.pieces[words.starts[k]:words.starts[k + 1]]
-        chosen = own[:1]
-        if how == "vote":
-            kinds, at, votes = np.unique(labels[own], return_index=True, return_counts=True)
-            best = min(range(len(kinds)), key=lambda i: (-votes[i], at[i]))
-            chosen = own[labels[own] == kinds[best]]
-        start = end = None
-        if table.offsets is not None:
-            mapped = own[table.offsets[own, 0] != NONE]
-            if len(mapped):
-                start, end = int(table.offsets[mapped[0], 0]), int(table.offsets[mapped[-1], 1])
-        found.append(WordLabel(int(words.sequence[k]), int(words.word_ids[k]), int(labels[chosen[0]]),
-                               float(scores[chosen].min()), start, end))
-    return found
-
-
-def word_spans(words: list[WordLabel], begin, inside) -> list[tuple[str, int, int, int, float]]:
-    """(class, sequence, start, end, score) of every run: a begin label and the words behind it with its inside label.
-
-    Parameters
-    ----------
-    begin : mapping label → class of labels that begin a run; inside : mapping label → class of labels that go on
-        with one. An inside label without a run of its class before it begins one.
-
-    The characters are the source's from the first word's start to the last one's end; the score is the smallest of the
-    words'.
-    """
-    runs, previous = [], None
-    for word in words:
-        kind = begin.get(word.label, inside.get(word.label))
-        if kind is not None and word.start is None:
-            raise ReadoutError("rows.offsets", None, "offsets of the tokenizer: spans are source characters")
-        going_on = kind is not None and word.label in inside and previous == (kind, word.sequence)
-        if going_on:
-            label, sequence, start, _, score = runs[-1]
-            runs[-1] = (label, sequence, start, word.end, min(score, word.score))
-        elif kind is not None:
-            runs.append((kind, word.sequence, word.start, word.end, word.score))
-        previous = None if kind is None else (kind, word.sequence)
-    return runs

@@ -15,7 +15,8 @@ LOGIT_CHANNELS = 2
 
 @dataclass(frozen=True)
 class NullRule:
-    """No answer, by a declared row: no answer when its score start + end exceeds the best span's by more than
+    """No answer, by a declared row (its column, so pad on the side that leaves it in place; a padding row is refused):
+    no answer when its score start + end exceeds the best span's by more than
     `threshold` (chosen on a development population, part of the release)."""
 
     row: int
@@ -126,6 +127,10 @@ class AnswerHead:
         """(dhidden (B, S, D), gradients of the parameters); a context row that is not valid is refused."""
         unseen = np.argwhere(np.asarray(context, bool) & ~np.asarray(valid, bool))
         require(not len(unseen), "context_mask", [tuple(p) for p in unseen[:3].tolist()], "rows that the model sees")
+        if isinstance(self.no_answer, NullRule):
+            padded = np.flatnonzero(~np.asarray(valid, bool)[:, self.no_answer.row])
+            require(not len(padded), "output.null.row", self.no_answer.row,
+                    f"a row that the model sees: it is padding in the examples {padded[:3].tolist()}")
         _, _, d = self._run(logits, targets, context, hidden, scale, denominator)
         x, mask = gathered(hidden, valid)
         dx, gradients = self.linear.backward(np.ascontiguousarray(d[mask]),

@@ -9,7 +9,8 @@ import numpy as np
 
 from ...below import log64
 from ..errors import require
-from ..rows import NONE, RowTable
+from ..pieces import words_of_rows
+from ..rows import RowTable
 from ..scores import Scores, ScoreType
 from .tagging import TagScheme
 
@@ -36,16 +37,8 @@ class SourceEntity:
         return source[self.start:self.end]
 
 
-def word_rows(table: RowTable) -> list[tuple[int, int, list[int]]]:
-    """(sequence, word, rows) of every word that has content rows, in order of its first row."""
-    words = {}
-    for s in np.flatnonzero(table.content & (table.word_ids != NONE)):
-        words.setdefault((int(table.sequence[s]), int(table.word_ids[s])), []).append(int(s))
-    return [(*key, rows) for key, rows in words.items()]
-
-
 def word_probabilities(table: RowTable, probabilities: Scores, rule: str):
-    """(words as word_rows gives them, (W, C) float64): one row of probabilities for each word.
+    """(words_of_rows(table), (W, C) float64): one row of probabilities for each word.
 
     rule : "first" reads the word's first piece · "mean" is the mean of its pieces (binary64, ascending, then / count) ·
         "vote" is the share of pieces whose best label it is (the lowest label wins a piece's tie)
@@ -55,9 +48,10 @@ def word_probabilities(table: RowTable, probabilities: Scores, rule: str):
             probabilities.type.value, "softmax or calibrated probabilities")
     require(probabilities.values.shape[0] == len(table), "scores.values.shape", probabilities.values.shape,
             f"({len(table)}, C), one row of scores for each row")
-    p, words = probabilities.values.astype(np.float64), word_rows(table)
+    p, words = probabilities.values.astype(np.float64), words_of_rows(table)
     result = np.zeros((len(words), p.shape[1]))
-    for i, (_, _, rows) in enumerate(words):
+    for i in range(len(words)):
+        rows = words.rows(i)
         if rule == "first":
             result[i] = p[rows[0]]
             continue
@@ -85,14 +79,15 @@ def source_entities(table: RowTable, probabilities: Scores, scheme: TagScheme, *
     require(probabilities.axis == scheme.labels.names, "scores.axis", probabilities.axis, str(scheme.labels.names))
     words, p = word_probabilities(table, probabilities, word_rule)
     found = []
-    for sequence in dict.fromkeys(q for q, _, _ in words):
-        own = [i for i, (q, _, _) in enumerate(words) if q == sequence]
+    for sequence in dict.fromkeys(words.sequence.tolist()):
+        own = np.flatnonzero(words.sequence == sequence).tolist()
         levels = log64(np.maximum(p[own], 2.0**-1022)).astype(np.float32)
         best, _ = scheme.decode(levels)
         for kind, first, last in scheme.entities(best.tolist()):
-            rows = [s for i in range(first, last + 1) for s in words[own[i]][2]]
+            rows = [s for i in range(first, last + 1) for s in words.rows(own[i])]
             score = min(float(p[own[i], best[i]]) for i in range(first, last + 1))
             found.append(SourceEntity(
                 kind, sequence, int(min(offsets[s, 0] for s in rows)), int(max(offsets[s, 1] for s in rows)),
-                (words[own[first]][1], words[own[last]][1]), score, f"lowest word probability ({word_rule})"))
+                (int(words.word_ids[own[first]]), int(words.word_ids[own[last]])), score,
+                f"lowest word probability ({word_rule})"))
     return found

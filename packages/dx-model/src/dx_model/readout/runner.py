@@ -264,7 +264,9 @@ class Readout:
         if self.kind == "token_vectors":
             require(rows.any(1).all(), "rows.selected", {"examples": np.flatnonzero(~rows.any(1)).tolist()},
                     "at least one row an example")
-            starts = np.append(0, np.cumsum(rows.sum(1))).astype(np.int64)
+            starts = np.zeros(len(rows) + 1, np.int64)
+            for b in range(len(rows)):
+                starts[b + 1] = starts[b] + np.count_nonzero(rows[b])
             return RowVectors(self._projected(h[rows]), starts, np.nonzero(rows)[1], self.release,
                               self._normalization is not None)
         width = self.head.linear.inputs

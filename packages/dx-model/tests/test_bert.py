@@ -314,3 +314,25 @@ def test_the_command_exports_what_the_embedder_computes(folder, tmp_path, capfd)
     assert np.abs(got["embeddings"] - embedder.embed(texts)).max() < 1e-5
     assert found.manifest()["input.max_length"] == 16
     assert command.main(["export", str(tmp_path / "missing"), str(out)]) == 1
+
+
+def test_vectors_kept_in_a_folder_have_the_same_bits(folder, tmp_path, capfd):
+    from dx_model import command
+    texts, store = tmp_path / "texts.txt", tmp_path / "kept"
+    texts.write_text("total due\nthe date of a bill\ntotal due\n", encoding="utf-8")
+    calls = ["embed", str(folder), str(texts), "--cache", str(store), "--out"]
+    assert command.main([*calls, str(tmp_path / "a.npy")]) == 0
+    objects = sorted(p for p in (store / "objects").rglob("*") if p.is_file())
+    assert len(objects) == 2
+    texts.write_text("pay\ntotal due\nthe date of a bill\n", encoding="utf-8")
+    objects[0].write_bytes(b"damaged")
+    capfd.readouterr()
+    assert command.main([*calls, str(tmp_path / "b.npy")]) == 0
+    assert capfd.readouterr().err.count("computed again") == 1
+    want = Embedder.from_pretrained(folder).embed(["pay", "total due", "the date of a bill"])
+    assert np.load(tmp_path / "b.npy").tobytes() == want.tobytes()
+    assert np.load(tmp_path / "a.npy").tobytes() == want[[1, 2, 1]].tobytes()
+    assert len([p for p in (store / "objects").rglob("*") if p.is_file()]) == 3
+    texts.write_text("pay\n" + "due " * 99, encoding="utf-8")
+    assert command.main([*calls, str(tmp_path / "c.npy")]) == 1
+    assert "texts[1] has 101 tokens" in capfd.readouterr().err

@@ -41,6 +41,7 @@ def parser() -> argparse.ArgumentParser:
     m.add_argument("--search", metavar="TEXT", help="print the lines nearest to this text, with their similarity")
     m.add_argument("--top", type=int, default=5, metavar="N", help="how many of them (5)")
     m.add_argument("--truncate", action="store_true", help="cut texts that are too long instead of refusing them")
+    m.add_argument("--cache", metavar="FOLDER", help="keep vectors here, and take those that are there")
     m.add_argument("--threads", type=int, default=None, metavar="N", help="threads; the result does not depend on them")
     x = commands.add_parser("export", help="a model as ONNX, its record inside (extra onnx)")
     x.add_argument("model", help="a docextract model file, or a folder of sentence-transformers (with tokenizer.json)")
@@ -156,6 +157,8 @@ def embed(a) -> int:
                     texts.append(text)
                     places.append(f"{path}:{number}")
     embedder, truncation = Embedder.from_pretrained(a.model), "end" if a.truncate else "refuse"
+    if a.cache:
+        embedder = kept_in(a.cache, a.model, embedder)
     vectors = embedder.embed(texts, truncation=truncation)
     if a.out:
         with replace_file(a.out) as file:
@@ -167,8 +170,17 @@ def embed(a) -> int:
         order = np.argsort(-scores[0], kind="stable")
         for place in order[:a.top].tolist():
             emit(f"{scores[0, place]:.6f}\t{places[place]}\t{texts[place]}")
-    say(f"{len(texts)} texts, {embedder.width} numbers each")
+    say(f"{len(texts)} texts, {vectors.shape[1]} numbers each")
     return 0
+
+
+def kept_in(folder, model, embedder):
+    """The embedder with its vectors kept in a store; damaged files of the store are named on stderr."""
+    from .export.embedder import embedder_manifest
+    from .runtime import CachedEmbedder, StateStore, layered_release
+
+    store = StateStore(folder, lambda c: say(f"{folder}/{c.path}: {c.reason}: computed again"))
+    return CachedEmbedder(embedder, store, layered_release(embedder_manifest(model, embedder)))
 
 
 def export(a) -> int:

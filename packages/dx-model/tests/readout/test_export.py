@@ -304,6 +304,19 @@ def test_interfaces_are_declared_not_guessed():
     assert isinstance(abi, ABI)
 
 
+def test_an_export_without_its_row_mask_is_refused():
+    """Token vectors of the right rank without their mask: padded rows would enter late interaction. Neither the
+    interface nor the record of one is admitted, and a readout of content rows asks for the mask as an input."""
+    m = manifest(readout={"pooling": []}, output={"kind": "token_vectors"},
+                 score={"type": "maxsim", "threshold": None})
+    abi = readout_abi(m, {"projection_dim": 32})
+    assert [t.name for t in abi.outputs] == ["token_vectors", "row_mask_out"] and abi.inputs[-1].name == "row_mask"
+    refused(lambda: replace(abi, outputs=abi.outputs[:1]), "abi.outputs.row_mask_out")
+    bare = abi.to_json()
+    bare["outputs"].pop()
+    refused(lambda: abi_from_json(bare), "abi.outputs.row_mask_out")
+
+
 def test_without_the_library_the_error_says_how_to_get_it(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'dx-model\[onnx\]'"):

@@ -1,4 +1,6 @@
 """Batches: padding changes nothing, and every result comes back to the example it belongs to."""
+import threading
+
 import numpy as np
 import pytest
 from dx_model import degree
@@ -109,6 +111,28 @@ def test_results_come_back_by_id_whatever_the_batches_were(model, rng):
     assert max(b * s for b, s in seen) <= 64 and len(seen) > 6
     order = rng.permutation(len(batch))
     assert run_batches([batch[i] for i in order], vectors, most_rows=40).tobytes() == want[order].tobytes()
+
+
+def test_workers_may_finish_in_any_order(model, rng):
+    """Independent examples encoded by several workers: results are put where their ids say, however they come in."""
+    batch = examples(rng, 9, 3, 20, 4, 4, 17)
+    plan, by_id = plan_batches(batch, most_rows=20), {e.id: e for e in batch}
+    done, lock = [], threading.Lock()
+
+    def work(ids):
+        r = pad_batch([by_id[i] for i in ids])
+        vectors = Pooling("mean").forward(contextual(model)(r), masks(r)).vectors
+        with lock:
+            done.append((ids, vectors))
+
+    workers = [threading.Thread(target=work, args=(ids,)) for ids in plan.batches[::-1]]
+    for w in workers:
+        w.start()
+    for w in workers:
+        w.join()
+    want = run_batches(batch, lambda r: Pooling("mean").forward(contextual(model)(r), masks(r)).vectors, most_rows=99)
+    assert len(done) == len(plan.batches) > 2
+    assert plan.scatter(done).tobytes() == plan.scatter(done[::-1]).tobytes() == want.tobytes()
 
 
 def test_the_plan_depends_on_no_order_and_groups_like_lengths(rng):

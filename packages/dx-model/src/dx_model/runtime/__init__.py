@@ -14,6 +14,7 @@ from .batching import pad_batch as pad_batch
 from .batching import padding_differences as padding_differences
 from .batching import plan_batches as plan_batches
 from .batching import run_batches as run_batches
+from .cached_embedder import CachedEmbedder as CachedEmbedder
 from .keys import ContextualRelease as ContextualRelease
 from .keys import DecisionRelease as DecisionRelease
 from .keys import LAYERS as LAYERS

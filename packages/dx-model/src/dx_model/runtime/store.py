@@ -4,13 +4,15 @@
     <folder>/objects/<2 digits>/<digest>            object: its SHA-256 is its name
     <folder>/locks/…                                empty files for flock, which ends with its process
 
-Every file is written beside and renamed, the object before its entry, so a crash leaves whole files and at most an
-object without an entry or a temporary file, which `prune` takes away. What is read is checked: the entry against its
-key, the object against its name; what does not hold is named, and computed again.
+Every file is written beside and renamed, the object before its entry, so a killed process leaves whole files and at
+most an object without an entry or a temporary file, which `prune` takes away. Nothing waits for the disk: what a power
+failure tears is found as any damage is, because what is read is checked, the entry against its key, the object against
+its name; what does not hold is named, and computed again.
 """
 import contextlib
 import hashlib
 import os
+import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +21,24 @@ import numpy as np
 
 from .. import strict_json
 from ..canonical_json import canonical
-from ..files import write_atomic
 from ..readout.errors import require
 from .arrays import arrays_from_bytes, arrays_to_bytes
 from .keys import LAYERS
 
 HEX = frozenset("0123456789abcdef")
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """The file, whole or not at all for every reader; unlike a release's files it need not outlive a power failure."""
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
 
 
 @dataclass(frozen=True)
@@ -125,10 +139,10 @@ class StateStore:
             there = self._object(digest)
             there.parent.mkdir(exist_ok=True)
             if not there.exists() or hashlib.sha256(there.read_bytes()).hexdigest() != digest:
-                write_atomic(there, data)
+                _replace(there, data)
             if before is None:
                 path.parent.mkdir(exist_ok=True)
-                write_atomic(path, canonical({"key": key, "layer": layer, "object": digest, "release": release}))
+                _replace(path, canonical({"key": key, "layer": layer, "object": digest, "release": release}))
         return digest
 
     def _named_object(self, path, layer, key):

@@ -123,3 +123,4 @@ from .scores import sigmoid as sigmoid
 from .scores import softmax as softmax
 from .scores import top_k as top_k
 from . import heads as heads
+from . import presets as presets

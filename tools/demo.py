@@ -62,6 +62,9 @@ def demo(folder):
 
 
 def main(arguments):
+    if len(arguments) > 1 or any(a.startswith("-") for a in arguments):
+        print(__doc__, file=sys.stderr)
+        return 0 if arguments[0] in ("-h", "--help") else 2
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(arguments[0] if arguments else temporary)

@@ -256,3 +256,27 @@ def test_real_numbers_of_every_type_are_taken_exactly():
 def test_what_is_no_number_is_named(box, problem):
     with pytest.raises(m.PageError, match=r"(?s)page 'p', word 0 \('a'\): box .*" + re.escape(problem)):
         m.Page("p", 10, 10, [m.Word("a", box)])
+
+
+@pytest.mark.parametrize("more, message", [
+    ({"entities": 5}, "entities is 5: expected a list"),
+    ({"entities": [{"words": [7]}]}, "word 7: expected 0 to 0"),
+    ({"entities": [{"id": [1], "words": [0]}]}, "id [1]: expected"),
+    ({"entities": [[0]]}, "expected an object with a list of words"),
+    ({"links": [[1, 2, 3]]}, "link [1, 2, 3]: expected two entity ids"),
+    ({"groups": [{}]}, "group {}: expected a number"),
+])
+def test_what_stands_beside_the_words_is_checked(more, message):
+    """The same for a page and for a document of pages; so nobody who uses entities meets anything else."""
+    word = {"text": "a", "box": [1, 1, 2, 2]}
+    for value in ({"id": "p", "width": 9, "height": 9, "words": [word], **more},
+                  {"id": "d", "pages": [[9, 9]], "words": [{**word, "page": 0}], **more}):
+        with pytest.raises(m.PageError) as error:
+            m.document_from_json(value)
+        assert message in str(error.value)
+
+
+@pytest.mark.parametrize("more", [{"document": 5}, {"document": ""}, {"number": -1}, {"number": 1.5}])
+def test_a_page_names_its_document_by_text_and_number(more):
+    with pytest.raises(m.PageError, match=f"{next(iter(more))} is"):
+        m.Page("p", 9, 9, **more)

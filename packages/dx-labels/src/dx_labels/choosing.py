@@ -8,7 +8,6 @@ from .examples import training_examples
 from .intervals import clopper_pearson
 from .job import JobError, own_values, parts_of
 from .labels import label_document
-from .settings import settings_from_json
 from .splits import order_key
 from .texts import is_digit, key
 
@@ -64,7 +63,7 @@ def next_documents(project, count=20, *, documents=None, tell=None):
     known = {d.id for d in own}
     own += [d for d in documents or () if d.id not in known]
     model = project.local_first().model if project.path("model/model.safetensors").exists() else None
-    missing = settings_from_json(project.read_json("settings.json")).missing
+    missing = project.settings().missing
     labelled_words, open_ones = set(), []
     for document in own:
         values = overlaid(own_values(document, schema, given), corrections.of_document(document.id))
@@ -168,7 +167,7 @@ def learning_curve(project, points=3, *, tell=print, progress=None):
     ------
     JobError: fewer than 4 · 2^points training documents
     """
-    settings = settings_from_json(project.read_json("settings.json"))
+    settings = project.settings()
     schema, labels = project.schema(), project.labels(project.schema())
     documents = {d.id: d for d in project.documents([])}
     training, development, _ = parts_of(list(documents.values()), labels, settings)
@@ -176,8 +175,10 @@ def learning_curve(project, points=3, *, tell=print, progress=None):
     order = sorted(training, key=lambda name: order_key(settings.seed + 2, name))
     test = [name for name in order[len(order) // 2:] if name in scored]
     pool = order[:len(order) // 2]
-    if points < 2 or len(training) < 4 * 2 ** points:  # exact: whole numbers
-        raise JobError(f"{len(training)} training documents, {points} points: expected at least 2 points and "
+    if not 2 <= points <= 20:
+        raise JobError(f"{points} points: expected 2 to 20")
+    if len(training) < 4 * 2 ** points:  # exact: whole numbers
+        raise JobError(f"{len(training)} training documents, {points} points: expected at least "
                        f"{4 * 2 ** points} documents")  # exact: whole numbers
     config, rows, right = settings.config(schema), [], []
     for point in range(points):

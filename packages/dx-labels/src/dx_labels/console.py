@@ -44,15 +44,20 @@ def threads_option(parser):
 
 def positive(text):
     """A whole number of at least 1."""
-    value = int(text)
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
     if value < 1:
-        raise ValueError(text)
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number of at least 1")
     return value
 
 
 def emit(text):
     """One line on stdout in UTF-8, whatever the locale; a lone surrogate becomes an escape."""
     data = text.encode("utf-8", "backslashreplace") + b"\n"
+    if sys.stdout is None:
+        raise OSError("stdout is closed")
     if hasattr(sys.stdout, "buffer"):
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
@@ -73,7 +78,8 @@ def emit_json(value):
 
 def say(text):
     """A message on stderr."""
-    print(text.encode("utf-8", "backslashreplace").decode("utf-8"), file=sys.stderr, flush=True)
+    if sys.stderr is not None:  # closed: print would take stdout
+        print(text.encode("utf-8", "backslashreplace").decode("utf-8"), file=sys.stderr, flush=True)
 
 
 def teller(arguments):

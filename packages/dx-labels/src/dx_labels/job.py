@@ -12,7 +12,6 @@ from .project import VERSION, Project, ProjectError, file_digest, json_digest
 from .provenance import reader_warnings, readers_of
 from .report import drawn_page, report_html
 from .scoring import score
-from .settings import settings_from_json
 from .splits import three_parts
 from .thresholds import choose_threshold
 
@@ -46,7 +45,7 @@ def label_project(project, values_of=None, *, similar=True, strict=False, tell=p
     JobError: strict, and a span is misaligned
     """
     schema, problems, misaligned = project.schema(), [], []
-    settings = settings_from_json(project.read_json("settings.json"))
+    settings = project.settings()
     encoding = settings.config(schema).encoding()
     given, corrections = project.values(problems), History(project.folder)
     labels, count = [], 0
@@ -130,7 +129,7 @@ def group_of(document):
     return None
 
 
-def train_project(project, *, start=None, tell=print, progress=None, changes=None):
+def train_project(project, *, start=None, tell=print, progress=None, changes=None, fresh=False):
     """Trains a project's model and writes model, splits, scores and report.
 
     Parameters
@@ -139,6 +138,7 @@ def train_project(project, *, start=None, tell=print, progress=None, changes=Non
     start : Start, what training goes on from; None: a new model
     tell, progress : as FineTune.run
     changes : dict laid over settings.json
+    fresh : an earlier run is thrown away, not continued
 
     Returns
     -------
@@ -149,12 +149,12 @@ def train_project(project, *, start=None, tell=print, progress=None, changes=Non
     JobError, ProjectError, LabelError, SettingsError, and what FineTune.run raises. A run that was broken off is
     continued; it ends with the same model bytes.
     """
-    settings = settings_from_json({**(project.read_json("settings.json") or {}), **(changes or {})})
+    settings = project.settings(changes)
     schema, problems = project.schema(), []
     documents = project.documents(problems)
     for problem in problems:
         tell(problem)
-    labels = project.labels(schema)
+    labels = project.labels(schema, tell)
     parts = parts_of(documents, labels, settings, start.held_out if start else ())
     by_id = {d.id: d for d in documents}
     training, development, held = ([by_id[name] for name in part] for part in parts)
@@ -172,7 +172,7 @@ def train_project(project, *, start=None, tell=print, progress=None, changes=Non
     digests = {"labels": labels_digest(labels, schema), "split": json_digest([list(p) for p in parts])}
     result = FineTune(settings.training(len(examples))).run(
         model, examples, development=Development(development, labels, schema.names), digests=digests,
-        folder=project.path("run"), progress=progress, tell=tell)
+        folder=project.path("run"), fresh=fresh, progress=progress, tell=tell)
     model = DocExtract(result.parameters)
     project.path("model").mkdir(exist_ok=True)
     digest = model.save_pretrained(project.path("model"))
@@ -225,20 +225,20 @@ def finish(project, answer, model, documents, labels, parts, schema, settings):
 def score_project(project, model=None, *, tell=print):
     """Scores the project's held-out documents again, with its model or another one; the answer, as scores.json."""
     schema, problems = project.schema(), []
-    documents, labels = project.documents(problems), project.labels(schema)
-    splits = project.read_json("splits.json")
-    if splits is None:
+    documents, labels = project.documents(problems), project.labels(schema, tell)
+    held = project.held_out()
+    if held is None:
         raise ProjectError(f"{project.folder}: there is no splits.json yet: run `dx train {project.folder}` first")
     for problem in problems:
         tell(problem)
-    settings = settings_from_json(project.read_json("settings.json"))
+    settings = project.settings()
     path = project.path("model/model.safetensors") if model is None else model
     model = DocExtract.from_pretrained(path)
     missing = [name for name in schema.names if name not in model.config.fields]
     if missing:
         raise JobError(f"{path}: the model has no field {', '.join(missing)}")
     by_id = {d.id: d for d in documents}
-    held = [by_id[name] for name in splits["held_out"] if name in by_id]
+    held = [by_id[name] for name in held if name in by_id]
     rows = evaluate(model, held, labels, schema.names)
     pages = sum(len(d.pages) for d in held)  # exact: whole numbers
     return {"model": {"sha256": model_digest(path)}, "problems": problems, "pages": pages,
@@ -282,11 +282,11 @@ def start_from(path):
     if not (folder / "splits.json").exists():
         return Start(DocExtract.from_pretrained(folder))
     old = Project(folder)
-    held = tuple(old.read_json("splits.json")["held_out"])
+    held = tuple(old.held_out())
     documents = tuple(d for d in old.documents([]) if d.id in held)
     labels = tuple(x for x in old.labels(old.schema()) if x.document in held)
     return Start(DocExtract.from_pretrained(folder / "model"), held, documents, labels,
-                 tuple((old.read_json("scores.json") or {}).get("readers", ())))
+                 old.readers())
 
 
 def compare(start, model, held, labels, schema):

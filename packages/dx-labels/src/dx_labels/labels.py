@@ -286,7 +286,7 @@ def read_labels(path, schema=None):
     ------
     LabelError: "file:line: …" for what is no labels file, an unknown key, labels of another schema than the one given
     """
-    path, labels = os.fspath(path), []
+    path, labels, number = os.fspath(path), [], 0
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
             try:
@@ -295,10 +295,14 @@ def read_labels(path, schema=None):
                     _check_head(value, schema)
                 else:
                     labels.append(_label_from_json(value))
+                    if schema is not None and labels[-1].field not in schema.names:
+                        raise LabelError(f"the schema has no field {labels[-1].field!r}")
             except UnicodeDecodeError as error:
                 raise LabelError(f"{path}:{number}: not UTF-8: {error.reason} at byte {error.start}") from None
             except (LabelError, StrictJSONError) as error:
                 raise LabelError(f"{path}:{number}: {error}") from None
+    if not number:
+        raise LabelError(f"{path}: the file is empty")
     return labels
 
 
@@ -320,6 +324,14 @@ def _label_from_json(value):
         raise LabelError(f"the key {missing[0]!r} is missing")
     if value["outcome"] not in OUTCOMES:
         raise LabelError(f"outcome is {value['outcome']!r}: expected one of {', '.join(OUTCOMES)}")
+    for key in ("page", "document", "field"):
+        if not isinstance(value[key], str):
+            raise LabelError(f"{key} is {value[key]!r}: expected a string")
+    if value["value"] is not None and not isinstance(value["value"], str):
+        raise LabelError(f"value is {value['value']!r}: expected a string or null")
+    if not isinstance(value["how"], list) or not isinstance(value["runs"], list) or not all(
+            isinstance(run, list) for run in value["runs"]) or not isinstance(value.get("contested", False), bool):
+        raise LabelError("expected lists how and runs, and contested true or false")
     for span in (s for run in value["runs"] for s in run):
         if not isinstance(span, list) or len(span) != 3 or any(type(v) is not int or v < 0 for v in span):
             raise LabelError(f"span {span!r}: expected [word, start, end]")

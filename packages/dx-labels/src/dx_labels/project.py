@@ -12,6 +12,7 @@
 
 Files are replaced whole or not at all.
 """
+import contextlib
 import hashlib
 import json
 import os
@@ -21,6 +22,7 @@ from .below import DocExtract, StrictJSONError, canonical_bytes, parse_json, rea
 from .labels import read_labels, write_labels
 from .local_first import LocalFirst
 from .schema import read_schema
+from .settings import SettingsError, settings_from_json
 from .sources.base import joined
 
 VERSION = "0.1.0"
@@ -92,10 +94,13 @@ class Project:
                 out.append(document)
         return out
 
-    def labels(self, schema):
-        """The labels; ProjectError where there are none yet."""
+    def labels(self, schema, tell=None):
+        """The labels; ProjectError where there are none yet. `tell` is told when they were made from other files."""
         if not self.path("labels.jsonl").exists():
             raise ProjectError(f"{self.folder}: there is no labels.jsonl yet: run `dx label {self.folder}` first")
+        changed = self.changed_sources("labels.jsonl") if tell is not None else ()
+        if changed:
+            tell(f"labels.jsonl is out of date: {', '.join(changed)} changed; `dx label {self.folder}` makes it anew")
         return read_labels(self.path("labels.jsonl"), schema)
 
     def values(self, problems=None):
@@ -122,9 +127,51 @@ class Project:
         if not path.exists():
             return None
         try:
-            return parse_json(path.read_text(encoding="utf-8-sig"))
+            value = parse_json(path.read_text(encoding="utf-8-sig"))
         except (UnicodeDecodeError, StrictJSONError) as error:
             raise ProjectError(f"{path}: {error}") from None
+        if not isinstance(value, dict):
+            raise ProjectError(f"{path}: expected an object")
+        return value
+
+    def settings(self, changes=None):
+        """The JobSettings of settings.json (or the defaults), with `changes` (dict) laid over them."""
+        own = self.read_json("settings.json") or {}
+        try:
+            settings = settings_from_json(own)
+        except SettingsError as error:
+            raise SettingsError(f"{self.path('settings.json')}: {error}") from None
+        return settings_from_json({**own, **changes}) if changes else settings
+
+    def held_out(self):
+        """Ids of the documents that the last training held out; None where there was none."""
+        splits = self.read_json("splits.json")
+        held = None if splits is None else splits.get("held_out")
+        if splits is not None and (not isinstance(held, list) or not all(isinstance(name, str) for name in held)):
+            raise ProjectError(f"{self.path('splits.json')}: held_out: expected a list of documents' ids")
+        return held
+
+    def readers(self):
+        """Names of what read the pages that the last training saw, as scores.json says; tuple of str."""
+        found = (self.read_json("scores.json") or {}).get("readers", {})
+        if not isinstance(found, dict):
+            raise ProjectError(f"{self.path('scores.json')}: readers: expected an object of names and counts")
+        return tuple(found)
+
+    def made(self):
+        """What made.json says: name of a file → {"sha256", "by", "version", "from"}; {} without that file."""
+        made = self.read_json("made.json") or {}
+        for name, entry in made.items():
+            if not isinstance(entry, dict) or not {"sha256", "by", "version"} <= set(entry) or not isinstance(
+                    entry.get("from"), dict):
+                raise ProjectError(f"{self.path('made.json')}: {name!r}: expected sha256, by, version and from")
+        return made
+
+    def changed_sources(self, name):
+        """Which files that a file of the project was made from are others now, as made.json knows them; list of str."""
+        entry = self.made().get(name, {"from": {}})
+        return [source for source, digest in entry["from"].items()
+                if not self.path(source).exists() or file_digest(self.path(source)) != digest]
 
     def local_first(self, ask=None):
         """LocalFirst extraction with the project's model and the thresholds of its last training."""
@@ -133,8 +180,14 @@ class Project:
             raise ProjectError(f"{self.folder}: there is no trained model yet: run `dx train {self.folder}` first")
         schema = self.schema()
         model = DocExtract.from_pretrained(self.path("model"), fields=schema.names)
-        return LocalFirst(model, {name: t["threshold"] for name, t in scores["thresholds"].items()}, ask, schema,
-                          tuple(scores.get("readers", ())))
+        try:
+            thresholds = {name: t["threshold"] for name, t in scores["thresholds"].items()}
+            good = all(t is None or type(t) in (int, float) for t in thresholds.values())
+        except (KeyError, TypeError, AttributeError):
+            good = False
+        if not good:
+            raise ProjectError(f"{self.path('scores.json')}: thresholds: expected an object of each field's threshold")
+        return LocalFirst(model, thresholds, ask, schema, self.readers())
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
@@ -154,11 +207,22 @@ class Project:
     def note(self, name, by, sources=()):
         """Notes in made.json what a file of the project is: digest, command, version, digests of what it was made
         from."""
-        made = self.read_json("made.json") or {}
-        made[name] = {"sha256": file_digest(self.path(name)), "by": by, "version": VERSION,
-                      "from": {os.path.relpath(p, self.folder): file_digest(p) for p in sorted(map(Path, sources))}}
-        text = json.dumps(made, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-        write_atomic(self.path("made.json"), text.encode("utf-8", "backslashreplace"))
+        entry = {"sha256": file_digest(self.path(name)), "by": by, "version": VERSION,
+                 "from": {os.path.relpath(p, self.folder): file_digest(p) for p in sorted(map(Path, sources))}}
+        with self._alone():
+            text = json.dumps({**self.made(), name: entry}, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+            write_atomic(self.path("made.json"), text.encode("utf-8", "backslashreplace"))
+
+    @contextlib.contextmanager
+    def _alone(self):
+        """The folder locked (flock on the folder itself) while a file is read and written anew."""
+        import fcntl
+        handle = os.open(self.folder, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
 
 
 def json_digest(value):

@@ -1,5 +1,6 @@
 """What a project's settings.json may say."""
 import dataclasses
+import re
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -10,6 +11,8 @@ from .targets import PLACES
 
 DEFAULT_TRAIN = {"augment": 1.0}
 EPOCHS, LEAST_STEPS = 20, 400  # where settings name neither epochs nor steps
+DECIMAL = re.compile(r"(?=\.?[0-9])[0-9]{0,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,3})?")
+# not longer: an exact 1e400000000 takes hours
 SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "max_chars", "char_dim",
          "char_channels", "position_buckets", "pair_hidden", "relation_size", "max_words", "cut", "keep_file_order",
          "columns")
@@ -78,10 +81,8 @@ def settings_from_json(value):
     _known(made.get("model", {}), SIZES, "model.")
     settings = JobSettings(**made)
     for name in ("held_out", "development", "share"):
-        try:
-            share = Fraction(getattr(settings, name))
-        except (ValueError, ZeroDivisionError):
-            share = None
+        text = getattr(settings, name)
+        share = Fraction(text) if DECIMAL.fullmatch(text) else None
         if share is None or not 0 < share < 1 and not (name == "share" and share == 1):
             raise SettingsError(f"{name} is {value[name]!r}: expected a decimal above 0 and below 1")
     if settings.places not in PLACES:
@@ -93,7 +94,7 @@ def settings_from_json(value):
     try:
         settings.training()
         DocExtractConfig(**settings.model)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise SettingsError(str(error)) from None
     return settings
 

@@ -141,11 +141,11 @@ def _entity_rows(page, rows):
         place.setdefault(w, []).append(i)
     for entity in page.extra.get("entities") or ():
         own = []
-        for w in entity["words"]:
+        for w in entity.get("words", ()):
             if w not in taken:
                 taken[w] = True
                 own += place.get(w, ())
-        members[entity["id"]] = (entity.get("label"), sorted(own))
+        members[entity.get("id")] = (entity.get("label"), sorted(own))
     return members
 
 

@@ -52,6 +52,8 @@ def parser() -> argparse.ArgumentParser:
 def emit(text: str) -> None:
     """One line on stdout in UTF-8, whatever the locale; a lone surrogate becomes an escape."""
     data = text.encode("utf-8", "backslashreplace") + b"\n"
+    if sys.stdout is None:
+        raise OSError("stdout is closed")
     if hasattr(sys.stdout, "buffer"):
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
@@ -61,7 +63,8 @@ def emit(text: str) -> None:
 
 
 def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    if sys.stderr is not None:  # closed: print would take stdout
+        print(text, file=sys.stderr, flush=True)
 
 
 def to_line(value: dict) -> str:

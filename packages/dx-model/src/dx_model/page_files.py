@@ -80,6 +80,8 @@ def document_from_json(value, *, repair=False):
         raise PageError(f"document {name!r}: pages is {_short(sizes)}: expected a list of [width, height]")
     if not isinstance(words, list):
         raise PageError(f"document {name!r}: words is {_short(words)}: expected a list")
+    own = {k: v for k, v in value.items() if k in ("labels", "groups", "entities", "links")}
+    _check_extra(f"document {name!r}", own, len(words))
     members = [[] for _ in sizes]
     for index, word in enumerate(words):
         number = word.get("page") if isinstance(word, dict) else None
@@ -87,13 +89,12 @@ def document_from_json(value, *, repair=False):
             raise PageError(f"document {name!r}, word {index}: page is {_short(number)}: "
                             f"expected 0 to {len(sizes) - 1}")
         members[number].append(index)
-    own = {k: v for k, v in value.items() if k in ("labels", "groups", "entities", "links")}
     pages = []
     for number, (size, indices) in enumerate(zip(sizes, members)):
         page = {"id": f"{name}/{number}", "width": size[0], "height": size[1], "document": name, "number": number,
                 "words": [words[i] for i in indices]}
         place = {old: new for new, old in enumerate(indices)}
-        page |= _checked_extra(own, place, len(words), name)
+        page |= take_extra(own, place, len(words))
         pages.append(_page(page, repair, _WORD_KEYS | {"page"}))
     extra = {k: v for k, v in value.items() if k not in ("id", "words", "pages") and k not in own}
     return Document(name, tuple(pages), extra)
@@ -115,6 +116,7 @@ def _page(value, repair, word_keys):
         raise PageError(f"page {_short(name)}: words is {_short(value['words'])}: expected a list")
     words = [_word(name, index, word, word_keys) for index, word in enumerate(value["words"])]
     extra = {k: v for k, v in value.items() if k not in _PAGE_KEYS}
+    _check_extra(f"page {_short(name)}", extra, len(words))
     width, height, repairs = value.get("width"), value.get("height"), []
     if repair:
         width, height = (_farthest(name, key, value.get(key), words, side, repairs)
@@ -145,14 +147,29 @@ def _word(page, index, value, keys):
     return Word(value["text"], box, value.get("line"), extra)
 
 
-def _checked_extra(own, place, words, name):
-    for entity in own.get("entities") or ():
+def _check_extra(where, extra, words):
+    """PageError unless `entities`, `links` and `groups`, where there are any, are what those who read them rely on."""
+    for key in ("entities", "links", "groups"):
+        if extra.get(key) is not None and not isinstance(extra[key], list):
+            raise PageError(f"{where}: {key} is {_short(extra[key])}: expected a list")
+    for entity in extra.get("entities") or ():
         if not isinstance(entity, dict) or not isinstance(entity.get("words", []), list):
-            raise PageError(f"document {name!r}: entity {_short(entity)}: expected an object with a list of words")
-    for link in own.get("links") or ():
-        if not isinstance(link, list):
-            raise PageError(f"document {name!r}: link {_short(link)}: expected a list of entity ids")
-    return take_extra(own, place, words)
+            raise PageError(f"{where}: entity {_short(entity)}: expected an object with a list of words")
+        if not _is_name(entity.get("id")):
+            raise PageError(f"{where}: entity id {_short(entity['id'])}: expected whole number or text")
+        for word in entity.get("words", ()):
+            if type(word) is not int or not 0 <= word < words:  # exact: whole numbers
+                raise PageError(f"{where}: entity {_short(entity)}: word {_short(word)}: expected 0 to {words - 1}")
+    for link in extra.get("links") or ():
+        if not isinstance(link, list) or len(link) != 2 or not all(map(_is_name, link)):
+            raise PageError(f"{where}: link {_short(link)}: expected two entity ids")
+    for group in extra.get("groups") or ():
+        if not _is_name(group):
+            raise PageError(f"{where}: group {_short(group)}: expected a number, text or null for each word")
+
+
+def _is_name(value):
+    return value is None or type(value) in (int, str)
 
 
 def _short(value):

@@ -115,6 +115,10 @@ def check_page(page):
             raise PageError(f"page {page.id!r}: {name} is {size!r}: expected a number above 0, at most 2^30")
     if page.rotation not in ROTATIONS or type(page.rotation) is not int:
         raise PageError(f"page {page.id!r}: rotation is {page.rotation!r}: expected 0, 90, 180 or 270")
+    if page.document is not None and (not isinstance(page.document, str) or not page.document):
+        raise PageError(f"page {page.id!r}: document is {page.document!r}: expected a text or none")
+    if page.number is not None and (type(page.number) is not int or page.number < 0):  # exact: a whole number
+        raise PageError(f"page {page.id!r}: number is {page.number!r}: expected a whole number from 0, or none")
     for index, word in enumerate(page.words):
         if not is_good(word, page.width, page.height):
             problem = word_problem(word) or box_problem(word.box, page.width, page.height)

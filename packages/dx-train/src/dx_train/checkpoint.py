@@ -118,8 +118,8 @@ def latest_checkpoint(folder, parts: dict[str, str], tell=None) -> Checkpoint | 
         different = differences(parts, found.parts)
         if different:
             raise CheckpointError(f"{path} belongs to another run: its {', '.join(different)} "
-                                  f"{'differs' if len(different) == 1 else 'differ'}; use another folder, or the "
-                                  "inputs it was started with")
+                                  f"{'differs' if len(different) == 1 else 'differ'}; use another folder, the inputs "
+                                  "it was started with, or throw it away (fresh)")
         return found
     if files:
         raise CheckpointError(f"no checkpoint in {folder} is usable: " + "; ".join(damage))

@@ -31,6 +31,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--model-size", action="append", default=[], metavar="NAME=NUMBER",
                    help="a size of a new model, such as hidden_size=64")
     p.add_argument("--curve", metavar="IMAGE", help="draw the loss curve there afterwards (needs matplotlib)")
+    p.add_argument("--fresh", action="store_true", help="throw away an earlier run in the folder")
     p.add_argument("--json", action="store_true", help="the result as one JSON object on stdout")
     p.add_argument("--quiet", action="store_true", help="no progress, no messages")
     for spec in dataclasses.fields(TrainSettings):
@@ -101,7 +102,7 @@ def _train(args, settings, sizes) -> int:
 
     def run():
         return FineTune(settings).run(model, examples, folder=args.folder, progress=False if args.quiet else None,
-                                      development=development, digests=digests,
+                                      development=development, digests=digests, fresh=args.fresh,
                                       tell=(lambda text: None) if args.quiet else say)
 
     if args.threads is None:

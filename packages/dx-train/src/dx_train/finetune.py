@@ -9,7 +9,7 @@ from .below import Losses
 from .checkpoint import CheckpointError
 from .coupled import Coupling
 from .run import Run, TrainResult
-from .runlog import locked
+from .runlog import locked, remove_run
 from .settings import TrainSettings
 from .task import Task
 from .trainable import MODULE_MODES, check_reached, named_set, scaled_set, trainable_set
@@ -47,7 +47,7 @@ class FineTune:
         self.scales, self.frozen_rows, self.contract = scales, frozen_rows, contract
 
     @contextlib.contextmanager
-    def start(self, model, examples, *, development=None, digests=None, folder=None, tell=None):
+    def start(self, model, examples, *, development=None, digests=None, folder=None, fresh=False, tell=None):
         """A Run to iterate over, as a context manager; arguments as `run`.
 
             with FineTune(settings).start(model, examples, folder="out") as run:
@@ -61,6 +61,8 @@ class FineTune:
                 try:
                     Path(folder).mkdir(parents=True, exist_ok=True)
                     stack.enter_context(locked(folder))
+                    if fresh:
+                        remove_run(folder)
                 except OSError as error:
                     raise CheckpointError(f"{folder} cannot be written to: {error.strerror or error}") from error
             run = Run(self.settings, model, examples, trainable, losses, development=development, digests=digests,
@@ -94,7 +96,7 @@ class FineTune:
             trainable.require(self.contract)
         return losses, trainable
 
-    def run(self, model, examples, *, development=None, digests=None, folder=None, progress=None,
+    def run(self, model, examples, *, development=None, digests=None, folder=None, fresh=False, progress=None,
             tell=None) -> TrainResult:
         """Trains to the end and gives the result; the model passed stays as it is.
 
@@ -106,6 +108,7 @@ class FineTune:
         digests : name → digest of what else the run depends on (label files, the development part); a checkpoint is
             continued under the same ones only
         folder : where checkpoints, log and model go; a run found there is continued; None: nothing is written
+        fresh : a run found there is thrown away, not continued
         progress : whether to show progress; None: when stderr is a terminal
         tell : takes each message for the user; None: they go to stderr
 
@@ -116,7 +119,8 @@ class FineTune:
         CheckpointError : a checkpoint that cannot be written or belongs to another run · FolderInUse : another run
         works in the folder · Interrupted : Ctrl-C, after the checkpoint is written
         """
-        with self.start(model, examples, development=development, digests=digests, folder=folder, tell=tell) as run:
+        with self.start(model, examples, development=development, digests=digests, folder=folder, fresh=fresh,
+                        tell=tell) as run:
             with _Interrupt() as interrupt, _bar(run, progress) as bar:
                 while not run.done:
                     record = run.advance()

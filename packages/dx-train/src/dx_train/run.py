@@ -17,13 +17,12 @@ from .early import EarlyStop
 from .examples import TrainingError, examples_digest
 from .gradients import BatchGradients
 from .optimizer import SGD, AdamW, MovingAverage
-from .runlog import Log
+from .runlog import CONTRACT_FILE, MODEL_FILE, Log
 from .schedule import learning_rate
 from .stream import ExampleStream
 from .task import Task
 from .trainable import MODULE_MODES, TrainableSet
 
-MODEL_FILE, CONTRACT_FILE = "model.safetensors", "run.json"
 
 
 def say(text: str) -> None:

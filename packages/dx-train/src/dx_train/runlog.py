@@ -5,8 +5,9 @@ import os
 from pathlib import Path
 
 from .below import write_atomic
+from .checkpoint import checkpoint_files
 
-LOCK, LOG = "lock", "log.jsonl"
+LOCK, LOG, MODEL_FILE, CONTRACT_FILE = "lock", "log.jsonl", "model.safetensors", "run.json"
 
 
 class FolderInUse(RuntimeError):
@@ -24,6 +25,12 @@ def locked(folder):
         except BlockingIOError:
             raise FolderInUse(f"{folder} is in use by another run") from None
         yield
+
+
+def remove_run(folder) -> None:
+    """Removes what a run left in its folder, which the caller has locked: checkpoints, log, contract and model."""
+    for path in [*checkpoint_files(folder), *(Path(folder) / name for name in (LOG, CONTRACT_FILE, MODEL_FILE))]:
+        path.unlink(missing_ok=True)
 
 
 class Log:

@@ -73,9 +73,12 @@ class TrainSettings:
                 raise ValueError(f"{spec.name} = {value!r}: expected a whole number of at least 0")
             if spec.type is float:
                 number = isinstance(value, (int, float)) and not isinstance(value, bool)
-                if not number or not math.isfinite(value) or value < 0:
+                if not number or not 0 <= value < math.inf:
                     raise ValueError(f"{spec.name} = {value!r}: expected a finite number of at least 0")
-                object.__setattr__(self, spec.name, float(value))
+                try:
+                    object.__setattr__(self, spec.name, float(value))
+                except OverflowError:  # a whole number beyond binary64
+                    raise ValueError(f"{spec.name} = {str(value)[:20]}…: expected a finite number") from None
         self._check()
 
     def _check(self):
@@ -83,8 +86,8 @@ class TrainSettings:
             raise ValueError(f"seed = {self.seed}: expected less than 2**32")
         if self.optimizer not in OPTIMIZERS:
             raise ValueError(f"optimizer = {self.optimizer!r}: expected one of {', '.join(map(repr, OPTIMIZERS))}")
-        if self.batch < 1:
-            raise ValueError(f"batch = {self.batch}: expected at least 1")
+        if not 1 <= self.batch <= 65536:
+            raise ValueError(f"batch = {self.batch}: expected 1 to 65536")
         if self.steps == 0 and self.epochs == 0:
             raise ValueError("steps = 0 and epochs = 0: expected one of them to be at least 1")
         for name in ("beta1", "beta2", "ema_decay"):

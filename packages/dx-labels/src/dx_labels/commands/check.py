@@ -7,7 +7,7 @@ from ..job import own_values
 from ..labellers import FileLabeller
 from ..project import Project
 from ..schema import read_schema
-from ..settings import JobSettings, settings_from_json
+from ..settings import JobSettings
 
 
 def add(commands):
@@ -28,7 +28,7 @@ def run(a):
     if Path(a.path).is_dir():
         project = Project(a.path)
         paths, given = project.page_files, project.values(problems)
-        settings = settings_from_json(project.read_json("settings.json"))
+        settings = project.settings()
         schema = project.schema() if not a.schema and project.has_schema else None
     else:
         paths = [a.path]

@@ -38,7 +38,7 @@ def model(path):
 def project(one):
     """Every file that made.json knows: as made, changed, missing, or out of date (what it was made from changed)."""
     files = {}
-    for name, entry in one.read_json("made.json").items():
+    for name, entry in one.made().items():
         files[name] = {**entry, "state": state(one, name, entry)}
     return {"path": str(one.folder), "files": files}
 
@@ -48,7 +48,4 @@ def state(one, name, entry):
         return "missing"
     if file_digest(one.path(name)) != entry["sha256"]:
         return "changed"
-    for source, digest in entry["from"].items():
-        if not one.path(source).exists() or file_digest(one.path(source)) != digest:
-            return "out of date"
-    return "as made"
+    return "out of date" if one.changed_sources(name) else "as made"

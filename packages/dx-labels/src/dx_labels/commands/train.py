@@ -1,6 +1,4 @@
 """dx train"""
-import shutil
-
 from ..below import degree, get_degree
 from ..console import command, emit, emit_json, say, score_lines, teller, threads_option
 from ..job import label_project, start_from, train_project
@@ -26,17 +24,16 @@ def run(a):
     if not project.path("labels.jsonl").exists():
         labelled = label_project(project, tell=say)
         tell(f"{labelled['documents']} documents labelled")
-    if a.fresh and project.path("run").exists():
-        shutil.rmtree(project.path("run"))
-    own = project.read_json("settings.json") or {}
+    own = project.settings()
     train = {name: getattr(a, name) for name in ("epochs", "steps") if getattr(a, name) is not None}
     if train:
-        changes["train"] = {**own.get("train", {}), **train}
+        changes["train"] = {**own.train, **train}
     if a.seed is not None:
         changes["seed"] = a.seed
     start = start_from(a.start) if a.start else None
     with degree(a.threads or get_degree()):
-        answer = train_project(project, start=start, tell=tell, progress=False if a.quiet else None, changes=changes)
+        answer = train_project(project, start=start, tell=tell, progress=False if a.quiet else None, changes=changes,
+                               fresh=a.fresh)
     for problem in answer["problems"]:
         if a.quiet:
             say(problem)

@@ -78,9 +78,9 @@ def read_cord(path, schema=None):
         values = out.values[document.id] = {}
         for number, page in enumerate(document.pages):
             for entity in page.extra.get("entities") or ():
-                if entity.get("label") not in out.schema.names or not entity["words"]:
+                if entity.get("label") not in out.schema.names or not entity.get("words"):
                     out.problems.append(f"page {page.id!r}: entity {entity.get('id')} ({entity.get('label')!r}, "
-                                        f"{len(entity['words'])} words) left out")
+                                        f"{len(entity.get('words', ()))} words) left out")
                     continue
                 text = " ".join(page.words[w].text for w in entity["words"])
                 values.setdefault(entity["label"], []).append({"value": text, "words": entity["words"], "page": number})

@@ -50,6 +50,7 @@ from dx_train import read_log as read_log
 from dx_train import read_pages as read_pages
 from dx_train import reading_order as reading_order
 from dx_train import ReadoutError as ReadoutError
+from dx_train import admit_manifest as admit_manifest
 from dx_train import Scores as Scores
 from dx_train import ScoreType as ScoreType
 from dx_train import softmax64 as softmax64

@@ -110,8 +110,9 @@ __version__ = "0.1.0"
 _LATER = {
     **dict.fromkeys(("Blocks", "CausalConfig", "CausalEncoder", "MixtureEncoder", "initial_tensors",
                     "language_loss", "masked_next_token_loss"), ".causal"),
-    **dict.fromkeys(("CalibratorIdentity", "ConformalSets", "Isotonic", "MatrixScaling", "Platt", "ReadoutError",
-                    "ScoreType", "Scores", "Temperature", "VectorScaling"), ".readout"),
+    **dict.fromkeys(("CalibratorIdentity", "ConformalSets", "Isotonic", "Manifest", "MatrixScaling", "Platt",
+                    "ReadoutError", "ScoreType", "Scores", "Temperature", "VectorScaling",
+                    "admit_manifest"), ".readout"),
     **dict.fromkeys(("BertTensors", "TextClassifier", "TextClassifierConfig", "TextClassifierGradients",
                     "TextClassifierParameters", "TextHeadGradients"), ".bert"),
 }
@@ -132,6 +133,7 @@ if _typing.TYPE_CHECKING:
     from .readout import CalibratorIdentity as CalibratorIdentity
     from .readout import ConformalSets as ConformalSets
     from .readout import Isotonic as Isotonic
+    from .readout import Manifest as Manifest
     from .readout import MatrixScaling as MatrixScaling
     from .readout import Platt as Platt
     from .readout import ReadoutError as ReadoutError
@@ -139,6 +141,7 @@ if _typing.TYPE_CHECKING:
     from .readout import Scores as Scores
     from .readout import Temperature as Temperature
     from .readout import VectorScaling as VectorScaling
+    from .readout import admit_manifest as admit_manifest
 
 
 def __getattr__(name):

@@ -61,6 +61,7 @@ from .below import read_documents as read_documents
 from .below import read_pages as read_pages
 from .below import reading_order as reading_order
 from .below import ReadoutError as ReadoutError
+from .below import admit_manifest as admit_manifest
 from .below import runs_of_tags as runs_of_tags
 from .below import Scores as Scores
 from .below import ScoreType as ScoreType

@@ -58,6 +58,7 @@ from dx_model import read_documents as read_documents
 from dx_model import read_pages as read_pages
 from dx_model import reading_order as reading_order
 from dx_model import ReadoutError as ReadoutError
+from dx_model import admit_manifest as admit_manifest
 from dx_model import runs_of_tags as runs_of_tags
 from dx_model import Scores as Scores
 from dx_model import ScoreType as ScoreType

@@ -36,7 +36,7 @@ def evaluate_cases(plan: EvaluationPlan, cases: list) -> dict:
     for name, _ in outcomes.values():
         failures[name] = failures.get(name, 0) + 1
     gates = []
-    for name, wanted in plan.gates.items():
+    for name, wanted in sorted(plan.gates.items()):
         value = figure(figures, name.removeprefix("-"))
         exact = share(str(value), name)
         passed = exact <= share(wanted, name) if name.startswith("-") else exact >= share(wanted, name)

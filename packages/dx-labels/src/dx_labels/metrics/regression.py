@@ -19,8 +19,9 @@ def ranks(values) -> list[float]:
 
 
 def pearson(x, y) -> float | None:
-    """Correlation of two lists: exact sums of binary64 products of the deviations from the exact means. None for fewer
-    than two items or a side that does not vary."""
+    """Correlation of two lists: Sxy / sqrt(Sxx · Syy), exact sums of products of the deviations from the means,
+    held within -1..1. Where Sxx · Syy leaves binary64's range, the product of the two roots. None for fewer than
+    two items or a side that does not vary."""
     n = equally_long(x=x, y=y)
     if n < 2:
         return None
@@ -29,7 +30,9 @@ def pearson(x, y) -> float | None:
     sxx, syy = math.fsum(a * a for a in dx), math.fsum(b * b for b in dy)
     if sxx == 0 or syy == 0 or min(x) == max(x) or min(y) == max(y):
         return None
-    return max(-1.0, min(1.0, math.fsum(a * b for a, b in zip(dx, dy)) / (math.sqrt(sxx) * math.sqrt(syy))))
+    both = sxx * syy
+    scale = math.sqrt(both) if 0 < both < math.inf else math.sqrt(sxx) * math.sqrt(syy)
+    return max(-1.0, min(1.0, math.fsum(a * b for a, b in zip(dx, dy)) / scale))
 
 
 def spearman(x, y) -> float | None:

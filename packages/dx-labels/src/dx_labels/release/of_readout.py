@@ -12,11 +12,11 @@ from ..evidence.audit import up_to
 from ..evidence.plan import plan_from_json
 from ..evidence.roles import splits_from_json
 from .bundle import json_bytes, record, records, verify_files
-from .graph import Parity, ReleaseError
+from .graph import Parity
 from .package import package
 from .sources import readout_tuple
 from .store import Store
-from .verify import verify_release
+from .verify import admitted, verify_release
 
 SETTINGS = {"window": None, "calibrator": None}
 
@@ -24,19 +24,13 @@ SETTINGS = {"window": None, "calibrator": None}
 def release_readout(folder, *, store=None, parent="current") -> dict:
     """Makes a release of a readout's folder; dict as verify_release's. Parameters as release_project."""
     folder = Path(folder)
-    if not (folder / "manifest.json").is_file():
-        raise ReleaseError(f"{folder}: there is no manifest.json")
     store = Store(folder / "releases" if store is None else store)
     files = {p.name: p.read_bytes() for p in sorted(folder.iterdir()) if p.is_file()}
-    manifest = record(files, "manifest.json")
+    manifest = admitted(files)
     settings = {**SETTINGS, **(record(files, "readout.json") if "readout.json" in files else {})}
     one = readout_tuple(manifest, **settings)
     artifact = {"manifest.json": files["manifest.json"], "readout.json": json_bytes(settings)}
-    for name in sorted(manifest.get("release", {}).get("files", {})):
-        path = folder / name
-        if not path.resolve().is_relative_to(folder.resolve()) or not path.is_file():
-            raise ReleaseError(f"{folder}: the manifest names {name!r}: expected a file of this folder")
-        artifact[name] = path.read_bytes()
+    artifact |= {name: files[name] for name in manifest["release"]["files"]}
     known = {}
     if parent == "current":
         now = store.current()

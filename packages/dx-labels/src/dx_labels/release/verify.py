@@ -2,7 +2,7 @@
 import tempfile
 from pathlib import Path
 
-from ..below import DocExtract, ModelFileError
+from ..below import DocExtract, ModelFileError, ReadoutError, admit_manifest, parse_json
 from ..schema import SchemaError, read_schema
 from .bundle import bundle_digest, record, verify_files
 from .graph import ReleaseError
@@ -16,8 +16,7 @@ def artifact_tuple(files) -> SemanticTuple:
     stated = record(files, "manifest/release.json")["tuple"]
     if stated["kind"] == "readout":
         settings = record(files, "manifest/artifact/readout.json")
-        manifest = record(files, "manifest/artifact/manifest.json")
-        return readout_tuple(manifest, settings["window"], settings["calibrator"])
+        return readout_tuple(admitted(files, "manifest/artifact/"), settings["window"], settings["calibrator"])
     with tempfile.TemporaryDirectory() as folder:
         for name in ("model.safetensors", "schema.json"):
             if f"manifest/artifact/{name}" not in files:
@@ -31,14 +30,17 @@ def artifact_tuple(files) -> SemanticTuple:
     return docextract_tuple(model, schema, thresholds, stated["parts"]["runtime"]["framework_revision"])
 
 
-def _readout_files(files, stated):
-    """A readout's manifest names its files: each with its digest."""
-    import hashlib
-    named = record(files, "manifest/artifact/manifest.json").get("release", {}).get("files", {})
-    for name, digest in sorted(named.items()):
-        data = files.get(f"manifest/artifact/{name}")
-        if data is None or hashlib.sha256(data).hexdigest() != digest:
-            raise ReleaseError(f"manifest/artifact/{name}: expected the digest {digest}, as its manifest says")
+def admitted(files, folder="") -> dict:
+    """The record of a readout's manifest, admitted whole, with exactly the files it names beside it; ReleaseError."""
+    if f"{folder}manifest.json" not in files:
+        raise ReleaseError(f"{folder}manifest.json is missing")
+    try:
+        manifest = admit_manifest(files[f"{folder}manifest.json"])
+        named = manifest["release.files"]
+        manifest.check_files({name: files[f"{folder}{name}"] for name in named if f"{folder}{name}" in files})
+        return parse_json(manifest.to_json().decode())
+    except (ReadoutError, UnicodeDecodeError, ValueError) as error:
+        raise ReleaseError(f"{folder}manifest.json: {error}") from None
 
 
 def verify_release(folder, digest: str | None = None) -> dict:
@@ -65,8 +67,6 @@ def verify_release(folder, digest: str | None = None) -> dict:
             part = changed_parts(stated, made)[0]
             name, old, new = next(differences(stated.parts[part], made.parts[part]))
             raise ReleaseError(f"{folder}: the files give {part}.{name} = {new!r}: manifest/release.json says {old!r}")
-        if stated.kind == "readout":
-            _readout_files(files, stated)
         state = state_of(files)
         return {"release": Path(folder).name, "digest": found, "tuple": stated.digest, "kind": stated.kind,
                 "state": state.name, "missing": list(state.missing), "holds_page_text": release["holds_page_text"],

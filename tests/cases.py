@@ -5,8 +5,8 @@ A test names its case: "Case num-13" in its docstring, or test_num_13_… . A ca
 """
 TESTED = (
     "ker-01", "ker-08", "ker-10", "ker-11", "ker-13", "num-01", "num-02", "num-04", "num-05", "num-07", "num-08",
-    "num-10", "num-11", "num-13", "num-14", "num-16", "num-17", "num-19", "num-20", "num-22", "num-23", "num-25", "num-26",
-    "num-28", "num-29", "pkg-01", "pkg-02", "pkg-04", "pkg-05", "pkg-07", "pkg-08", "pkg-10",
+    "num-10", "num-11", "num-13", "num-14", "num-16", "num-17", "num-19", "num-20", "num-22", "num-23", "num-25",
+    "num-26", "num-28", "num-29", "pkg-01", "pkg-02", "pkg-04", "pkg-05", "pkg-07", "pkg-08", "pkg-10",
     "cli-01", "cli-02", "cli-04", "cli-05", "cli-07", "cli-08", "io-01", "io-02", "io-04", "io-05", "io-07",
     "io-08", "io-10", "io-11", "io-13", "io-14", "io-16", "io-17", "io-19", "io-20", "io-22", "io-23", "io-25",
     "io-26", "io-28", "lab-01", "lab-02", "lab-04", "lab-05", "lab-07", "lab-08", "lab-10", "lab-11", "lab-13",

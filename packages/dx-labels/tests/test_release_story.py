@@ -9,11 +9,13 @@ import pytest
 import tiny_project as tiny
 from dx_labels.command import main
 from dx_labels.job import start_from, train_project
+from dx_labels.local_first import extract
 from dx_labels.project import VERSION, Project
 from dx_labels.release.bundle import SUMS, json_bytes, record, verify_files, write_bundle
 from dx_labels.release.graph import INVALID, REUSABLE, STATES
 from dx_labels.release.identity import effect_between
 from dx_labels.release.of_project import loaded
+from dx_labels.release.serving import local_first
 from dx_labels.release.sources import docextract_tuple
 from dx_labels.release.store import admit_caches, admit_restored, tuple_of
 
@@ -275,7 +277,13 @@ def test_case_pkg_05_one_folder_is_enough(story, tmp_path):
     """Case pkg-05: the release's folder alone answers, without the project."""
     folder = shutil.copytree(story["store"].path(story["first"]["release"]), tmp_path / "alone")
     (model, chosen), page = loaded(verify_files(folder)), Project(story["project"].folder).documents()[0]
-    assert set(chosen) == set(model.config.fields) == {"company", "date", "total"} and page.id
+    assert set(chosen) == set(model.config.fields) == {"company", "date", "total"}
+    local = local_first(folder)
+    assert local.thresholds == chosen and set(extract(local, page)["fields"]) == set(chosen)
+    assert extract(local, page) == extract(local_first(story["store"].folder), page)  # the current one is that one
+    (folder / "manifest" / "artifact" / "schema.json").write_text("{}")
+    with pytest.raises(ReleaseError, match="schema.json"):
+        local_first(folder)
 
 
 def test_case_pkg_07_every_tensor_file_has_licence_and_origin(story, tmp_path):
@@ -367,6 +375,7 @@ def test_the_commands(story, tmp_path, capsys):
     assert f"current {story['first']['release']}" in ran("rollback", folder).out
     assert bundle_digest(Store(releases).current_path()) == story["first"]["digest"]
     ran("rollback", folder, "--to", "f" * 16, code=1)
+    assert ran("extract", str(releases), str(Path(folder, "pages.jsonl"))).out.count("\ttotal\t") == 24
     ran("verify", folder, code=1)
 
 

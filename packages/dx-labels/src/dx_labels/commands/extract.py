@@ -6,6 +6,8 @@ from ..console import command, emit, emit_json, say, threads_option
 from ..labellers import Cached, FileLabeller
 from ..local_first import LocalFirst, asking, extract
 from ..project import Project, ProjectError
+from ..release.serving import is_release
+from ..release.serving import local_first as release_local_first
 from ..provenance import ReaderWatch
 from .asking_options import labeller_of, labeller_options
 
@@ -13,6 +15,7 @@ from .asking_options import labeller_of, labeller_options
 def add(commands):
     p = command(commands, "extract", run, "read the fields of pages; says where each value comes from", """\
   dx extract receipts new.jsonl             a project: its model, its thresholds
+  dx extract receipts/releases new.jsonl    the current release, or one release's folder: checked, then used
   dx extract receipts/model new.jsonl.gz    a model alone: every value is told as unsure
   dx extract receipts new.jsonl --json      one JSON object a document
   dx extract receipts new.jsonl --command "python ask.py"    asked for the fields the model is not sure of
@@ -29,6 +32,8 @@ columns: document, field, source (model, labeller, unsure), confidence, value"""
 def local_first(path, labeller=None):
     """LocalFirst of a project, or of a model alone (which has no schema to ask with). A project keeps the answers of a
     command or endpoint in answers/, so that nothing is asked twice."""
+    if is_release(path):
+        return release_local_first(path, labeller)
     if not Path(path, "scores.json").exists():
         if labeller is not None:
             raise ProjectError(f"{path} is no trained project: only a project's schema can be asked for")

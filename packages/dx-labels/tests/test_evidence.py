@@ -111,6 +111,11 @@ def test_an_untouched_promotion_test_is_admitted_and_the_same_use_is_noted_once(
     ledger.use("evaluate frozen candidate", "promotion", ["p", "q"], subject="later", frozen="g", plan="1")
     assert len(up_to(ledger.entries(), "c")) == 2 and len(ledger.entries()) == 3
     admit_audit(ledger.entries(), **{**ASKED, "subject": "later", "frozen": "g"})  # other weights may come later
+    ledger.use("fit weights", "train", ["q"], subject="w2", frozen="h")  # another split, other weights
+    admit_audit(ledger.entries(), **ASKED)
+    ledger.use("fit weights", "train", ["q"], subject="w", frozen="f")
+    with pytest.raises(EvidenceError, match="which is a promotion example"):
+        admit_audit(ledger.entries(), **ASKED)
 
 
 @pytest.mark.parametrize("operation, role, more, words", [

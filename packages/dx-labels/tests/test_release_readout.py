@@ -7,7 +7,7 @@ from dx_labels.command import main
 from dx_labels.evidence.audit import Ledger
 from dx_labels.evidence.plan import EvaluationPlan, SlicePlan
 from dx_labels.evidence.roles import ROLES, Member, SplitManifest
-from dx_labels.release.identity import digest_of
+from dx_labels.release.identity import digest_of, frozen_digest
 from dx_labels.release.of_readout import release_readout
 from dx_labels.release.sources import readout_tuple
 
@@ -67,7 +67,7 @@ def write(folder, calibrator=None, parent_cases=None, wrong=(3,), ids=None, **ch
     members = [Member(f"{role}-1", role) for role in ROLES[:3]] + [Member(i, "promotion") for i in ids]
     splits = SplitManifest("d1", "CC0", "made here", "equal text", "l1", "exact label", PLAN.digest, tuple(members))
     one = readout_tuple(manifest(files, **changes), None, calibrator)
-    frozen = digest_of({k: v for k, v in one.parts.items() if k not in ("calibrator", "decision")})
+    frozen = frozen_digest(one)
     ledger = Ledger(folder / "audit.jsonl")
     ledger.use("fit calibration", "calibration", splits.ids("calibration"), subject=digest_of(calibrator))
     ledger.use("evaluate frozen candidate", "promotion", ids, subject=one.digest, frozen=frozen, plan=PLAN.digest)

@@ -70,7 +70,8 @@ def copied(story, tmp_path):
 def test_both_releases_are_candidates_without_page_text(story):
     for one in (story["first"], story["second"]):
         assert one["state"] == "CANDIDATE" and one["missing"] == [] and one["holds_page_text"] is False
-    assert story["second"]["parent"] == {"digest": story["first"]["digest"], "tuple": story["first"]["tuple"]}
+    assert story["second"]["parent"] == {"digest": story["first"]["digest"], "tuple": story["first"]["tuple"],
+                                         "trained_on_promotion": 0}
     whole = b"".join(data for name, data in verify_files(story["store"].path(story["second"]["release"])).items()
                      if not name.endswith(".safetensors"))
     assert not any(text.encode() in whole for text in ("ACME", "Blue River", "商店", "Bread", "03/2021"))

@@ -107,15 +107,18 @@ def up_to(entries, subject: str) -> list[dict]:
 def admit_audit(entries, *, subject: str, frozen: str, plan: str, promotion) -> None:
     """EvidenceError unless the promotion examples were an untouched test of this candidate.
 
-    Refused: a forbidden use of any of them; weights, settings or thresholds fitted on them; the candidate was evaluated
-    under another plan first (slices and floors chosen after seeing results); the same weights were evaluated on them
-    with another calibrator or threshold before (the test has become tuning data: a new one is needed).
+    Refused: a forbidden use of any of them; these weights, or their settings or thresholds, fitted on them; the
+    candidate was evaluated under another plan first (slices and floors chosen after seeing results); the same weights
+    were evaluated on them with another calibrator or threshold before (the test has become tuning data: a new one is
+    needed).
     """
     mine = frozenset(promotion)
     for number, entry in enumerate(checked(entries), 1):
         touched = [i for i in entry["ids"] if i in mine]
         if not touched:
             continue
+        if entry["role"] != "promotion" and entry["frozen"] not in ("", frozen):
+            continue  # other weights were fitted on it, in another split: these have not seen it
         if not entry["allowed"] or entry["role"] != "promotion":
             raise EvidenceError(f"ledger entry {number}: {entry['operation']!r} of {entry['role']} read "
                                 f"{touched[0]!r}, which is a promotion example")

@@ -81,6 +81,11 @@ class SemanticTuple:
         return "rows" if self.parts["readout"].get("gives") == "rows" else "vectors"
 
 
+def frozen_digest(one: SemanticTuple) -> str:
+    """SHA-256 (hex) of the tuple without calibrator and decision: what a promotion test must not have tuned again."""
+    return digest_of({name: part for name, part in one.parts.items() if name not in ("calibrator", "decision")})
+
+
 def changed_parts(old: SemanticTuple, new: SemanticTuple) -> list[str]:
     """Parts that differ, in the order of PARTS."""
     return [name for name in PARTS if old.parts[name] != new.parts[name]]

@@ -20,7 +20,7 @@ from ..splits import split
 from .bundle import json_bytes, record, records, verify_files
 from .cases import default_plan, project_cases
 from .graph import Parity, ReleaseError
-from .identity import SemanticTuple, digest_of
+from .identity import SemanticTuple, digest_of, frozen_digest
 from .oracles import code_sources, model_oracles
 from .package import package
 from .sources import docextract_tuple
@@ -97,16 +97,16 @@ def release_project(project, *, store=None, parent="current", with_text: bool = 
         names = [m.parent or m.id for m in splits.members if m.role == role]
         return [by_id[name] for name in dict.fromkeys(names)]
 
-    ledger, made = Ledger(project.path("audit.jsonl")), digest_of(model.config.to_json())
-    ledger.use("fit weights", "train", splits.ids("train"), subject=made)
-    ledger.use("choose settings", "development", splits.ids("development"), subject=made)
+    ledger = Ledger(project.path("audit.jsonl"))
+    made = frozen_digest(docextract_tuple(model, schema, dict.fromkeys(schema.names), VERSION))
+    ledger.use("fit weights", "train", splits.ids("train"), subject=made, frozen=made)
+    ledger.use("choose settings", "development", splits.ids("development"), subject=made, frozen=made)
     rows = evaluate(model, of("calibration"), labels, schema.names)
     pages = len(splits.ids("calibration"))
     chosen = {t.field: t.value for t in thresholds(rows, schema, settings, pages)}
-    ledger.use("fit thresholds", "calibration", splits.ids("calibration"), subject=digest_of(chosen))
+    ledger.use("fit thresholds", "calibration", splits.ids("calibration"), subject=digest_of(chosen), frozen=made)
     one = docextract_tuple(model, schema, chosen, VERSION)
-    frozen = digest_of({k: v for k, v in one.parts.items() if k not in ("calibrator", "decision")})
-    ledger.use("evaluate frozen candidate", "promotion", splits.ids("promotion"), subject=one.digest, frozen=frozen,
+    ledger.use("evaluate frozen candidate", "promotion", splits.ids("promotion"), subject=one.digest, frozen=made,
                plan=plan.digest)
     tell(f"{len(splits.ids('promotion'))} pages of the promotion test")
     cases = project_cases(model, of("promotion"), labels, schema.names, chosen, with_text=with_text)

@@ -28,7 +28,8 @@ def package(one: SemanticTuple, *, artifact: Mapping, licences: Mapping, contrac
     compatible = {"from": None, "to": one.digest} if old is None else compatibility(old, one, parity)
     release = {"format": 1, "tuple": one.to_json(), "digest": one.digest,
                "holds_page_text": any(text_of(case) is not None for case in cases),
-               "parent": None if old is None else {"digest": parent_digest, "tuple": old.digest}}
+               "parent": None if old is None else {"digest": parent_digest, "tuple": old.digest,
+                                                   "trained_on_promotion": seen_by(parent_files, splits)}}
     result = {"tuple": one.digest, "result": evaluate_cases(plan, cases)}
     handoff = {"release": one.digest, "parent": release["parent"], "cache_namespaces": spaces,
                "rollback_to": parent_digest, "drop": compatible.get("drop", {}),
@@ -53,3 +54,9 @@ def package(one: SemanticTuple, *, artifact: Mapping, licences: Mapping, contrac
                               tests=parity_tests)
             files["lifecycle/migration.json"] = json_bytes(moved)
     return files
+
+
+def seen_by(parent_files, splits: SplitManifest) -> int:
+    """How many of these promotion examples the parent was trained on: its figures on them are better than it is."""
+    trained = {m["id"] for m in record(parent_files, "manifest/splits.json")["members"] if m["role"] == "train"}
+    return len([i for i in splits.ids("promotion") if i in trained])

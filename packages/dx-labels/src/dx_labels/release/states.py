@@ -15,7 +15,7 @@ from ..evidence.suite import evaluate_cases
 from ..metrics.common import MetricError
 from .bundle import record, records
 from .graph import Parity, ReleaseError
-from .identity import SemanticTuple, compatibility, digest_of
+from .identity import SemanticTuple, compatibility, frozen_digest
 from .migration import admit_migration
 
 DRAFT, RECONCILED, EVALUATED, CANDIDATE = "DRAFT", "RECONCILED", "EVALUATED", "CANDIDATE"
@@ -98,9 +98,8 @@ def _splits(files):
     plan = plan_from_json(record(files, "evaluation/plan.json"))
     _need(splits.plan == plan.digest, f"splits name the plan {splits.plan[:16]}: the bundle has {plan.digest[:16]}")
     release, one = record(files, "manifest/release.json"), _tuple(files)
-    frozen = digest_of({k: v for k, v in one.parts.items() if k not in ("calibrator", "decision")})
-    admit_audit(records(files, "evaluation/audit.jsonl"), subject=release["digest"], frozen=frozen, plan=plan.digest,
-                promotion=splits.ids("promotion"))
+    admit_audit(records(files, "evaluation/audit.jsonl"), subject=release["digest"], frozen=frozen_digest(one),
+                plan=plan.digest, promotion=splits.ids("promotion"))
 
 
 def _result(files):

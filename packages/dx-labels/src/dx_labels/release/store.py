@@ -78,6 +78,10 @@ class Store:
         """Makes a release the current one; ReleaseError unless it is whole and a CANDIDATE, whose parent is the current
         one (or that has none, where nothing is current)."""
         path = self.path(name)
+        with locked(self.folder):
+            return self._promote(path)
+
+    def _promote(self, path) -> dict:
         files = verify_files(path)
         state = state_of(files)
         if state.name != CANDIDATE:
@@ -99,6 +103,10 @@ class Store:
         now = self.current()
         if now is None:
             raise ReleaseError(f"{self.folder}: no release is current: nothing to go back from")
+        with locked(self.folder):
+            return self._roll_back(self.current(), name)
+
+    def _roll_back(self, now, name) -> dict:
         leaving = verify_files(self.path(now["digest"]))
         target = name or record(leaving, "lifecycle/rollback.json")["target"]
         if target is None:
@@ -115,17 +123,16 @@ class Store:
         return self._point(path, "rollback", plan)
 
     def _point(self, path, why, plan) -> dict:
-        with locked(self.folder):
-            before = self.current()
-            history = [] if before is None else before["history"]
-            if before is not None and before["release"] == path.name:
-                return before
-            serial = len(history) + 1
-            step = {"serial": serial, "release": path.name, "why": why}
-            found = {"release": path.name, "digest": bundle_digest(path), "serial": serial,
-                     "history": [*history, step], "plan": plan}
-            write_atomic(self.folder / CURRENT, json_bytes(found))
-            return found
+        """Replaces current.json; for the holder of the lock."""
+        before = self.current()
+        history = [] if before is None else before["history"]
+        if before is not None and before["release"] == path.name:
+            return before
+        step = {"serial": len(history) + 1, "release": path.name, "why": why}
+        found = {"release": path.name, "digest": bundle_digest(path), "serial": step["serial"],
+                 "history": [*history, step], "plan": plan}
+        write_atomic(self.folder / CURRENT, json_bytes(found))
+        return found
 
     def current_path(self) -> Path:
         """Folder of the current release, whole; ReleaseError where there is none or it was changed."""

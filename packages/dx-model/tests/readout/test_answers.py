@@ -44,6 +44,9 @@ def test_extractive_question_answering(rng):
     assert (found.rows, found.score, found.null_score) == ((2, 4), 5.0, 5.0)
     z[0] = 2.8
     assert head.answer(z, CONTEXT[0]).rows is None  # 5.6 - 5 is more than 0.5
+    far = np.zeros((6, 2), f32)
+    far[1, 0] = far[5, 1] = 9  # the best start and the best end are five rows apart, three are admitted
+    assert head.answer(far, CONTEXT[1]).rows == (5, 5)
     table = readout.row_table([1] * 6, [1, 0, 0, 0, 0, 1], [None, 0, 1, 1, 1, None], [None, 0, 0, 1, 2, None],
                               [None, (0, 3), (0, 4), (5, 7), (8, 12), None])
     assert found.source(table) == (1, 0, 12)

@@ -144,7 +144,7 @@ def test_token_labels_go_back_to_the_source(pieces):
                                score={"type": "softmax_probability", "threshold": None}))
     found = tagger.run([TABLE], hidden)
     assert np.flatnonzero(found.rows[0]).tolist() == ([1, 2, 3, 4] if pieces == "all" else [1, 3, 4])
-    assert found.scores.values.shape == (1, 7, 3)
+    assert found.scores.values.shape == tagger.manifest.output_shape(1, 7) == (1, 7, 3)
     entities = found.entities(0, heads.TagScheme("BIO", head.labels))
     assert [e.text("playing in Rome") for e in entities] == ["playing", "Rome"]
     first = {"first": 8.0, "all": 8.0, "aggregate": 7.0}[pieces]

@@ -209,6 +209,8 @@ def test_the_head_alone_runs_the_encoder_once_a_text(monkeypatch):
     monkeypatch.setattr(TextClassifier, "vectors", vectors)
     train("head")
     assert seen == [1] * 9
+    passes, (one, two) = text_classification("head").passes(classifier()), examples(2)
+    assert passes.infer(one).tobytes() != passes.infer(dataclasses.replace(two, id=one.id)).tobytes()
 
 
 def test_what_does_not_fit_is_refused():

@@ -104,9 +104,10 @@ class HeadPasses:
         self.new_gradients, self.new_workspace = lambda: TextHeadGradients(model.config), Workspace
 
     def _vector(self, example):
-        found = self._vectors.get(example.id)
-        if found is None:
-            found = self._vectors[example.id] = self.model.vectors([(example.ids, example.type_ids)])
+        kept, found = self._vectors.get(example.id, (None, None))
+        if kept is not example:  # another example may have the same id in another batch
+            found = self.model.vectors([(example.ids, example.type_ids)])
+            self._vectors[example.id] = example, found
         return found
 
     def infer(self, example):

@@ -99,3 +99,16 @@ def test_what_others_note_at_the_same_time_is_kept(folder):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda name: Project(folder).write_json(name, {}, "test"), names))
     assert set(names) <= set(json.loads((folder / "made.json").read_text()))
+
+
+def test_pages_are_read_one_at_a_time(folder, capsys):
+    """A broken line in the middle is met where it stands: what is before it was given already, what follows is kept."""
+    lines = (folder / "pages.jsonl").read_text().splitlines()
+    (folder / "pages.jsonl").write_text("\n".join([*lines[:4], "{broken", *lines[4:]]) + "\n")
+    problems, seen = [], []
+    for document in Project(folder).each_document(problems):
+        seen.append((document.id, len(problems)))
+    # one document ahead: whether the next line goes on with the same document must be known
+    assert [n for _, n in seen] == [0] * 3 + [1] * 7 and "pages.jsonl:5" in problems[0]
+    assert command.main(["check", str(folder), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["counts"]["broken line"] == 1

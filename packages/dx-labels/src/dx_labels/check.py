@@ -53,9 +53,13 @@ def check_files(paths, schema=None, values_of=None, *, encoding=None, missing="n
     found, seen, pages, count, number = [], {}, {}, 0, 0
     for path in paths:
         problems = []
-        documents = list(joined(read_documents(path, repair=True, problems=problems)))
-        found += [_finding("broken line", str(path), text) for text in problems]
-        for document in documents:
+        documents = joined(read_documents(path, repair=True, problems=problems))
+        while True:  # one document at a time, however long the file
+            document = next(documents, None)
+            found += [_finding("broken line", str(path), text) for text in problems]
+            problems.clear()
+            if document is None:
+                break
             count += 1
             if document.id in seen:
                 found.append(_finding("duplicate id", document.id, f"document {document.id!r} of {path} stands in "

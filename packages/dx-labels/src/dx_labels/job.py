@@ -49,7 +49,7 @@ def label_project(project, values_of=None, *, similar=True, strict=False, tell=p
     encoding = settings.config(schema).encoding()
     given, corrections = project.values(problems), History(project.folder)
     labels, count = [], 0
-    for document in project.documents(problems):
+    for document in project.each_document(problems):
         try:
             values = values_of(document) if values_of else own_values(document, schema, given)
             values = overlaid(values, corrections.of_document(document.id))

@@ -81,7 +81,11 @@ class Project:
 
     def documents(self, problems=None):
         """The documents, in order; ids are distinct. With `problems` broken lines are put there and passed over."""
-        seen, out = {}, []
+        return list(self.each_document(problems))
+
+    def each_document(self, problems=None):
+        """As `documents`, one at a time: only their ids are kept."""
+        seen = {}
         for path in self.page_files:
             for document in joined(read_documents(path, problems=problems)):
                 if document.id in seen:
@@ -91,8 +95,7 @@ class Project:
                     problems.append(message)
                     continue
                 seen[document.id] = path.name
-                out.append(document)
-        return out
+                yield document
 
     def labels(self, schema, tell=None):
         """The labels; ProjectError where there are none yet. `tell` is told when they were made from other files."""

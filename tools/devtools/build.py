@@ -11,7 +11,8 @@ from pathlib import Path
 from .workspace import (DIST, PACKAGES, ROOT, VENV, Failed, clean_environment, existing, folder, module, python_of, run,
                         say)
 
-SOURCE_SUFFIXES = {".py", ".pyx", ".pxd", ".pyi", ".c", ".h", ".toml", ".md", ".in", ".typed", ".json", ""}
+SOURCE_SUFFIXES = {".py", ".pyx", ".pxd", ".pyi", ".c", ".h", ".toml", ".md", ".in", ".typed", ".json",
+                   ".html", ".css", ".js", ""}
 SETTINGS = ("DX_CYTHON_DEBUG", "DX_SANITIZE", "CC", "CFLAGS")  # what from the environment changes a build
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("dx-numerics", "dx-kernels", "dx-model", "dx-train", "dx-labels")  # bottom-up
 COMPILED = ("dx-numerics", "dx-kernels")
-TEST_TOOLS = ("pytest>=8", "hypothesis>=6", "ruff>=0.9")
+TEST_TOOLS = ("pytest>=8", "hypothesis>=6", "ruff>=0.9", "pypdfium2>=4.30", "tokenizers>=0.20")
 VENV = ROOT / ".venv"
 DIST = ROOT / "dist"
 

@@ -12,7 +12,7 @@ from dx_model.runtime import (
     invalidated_layers,
     layered_release,
 )
-from readout_record import digest_of, record, refused
+from readout_record import CLASSES, digest_of, record, refused
 
 
 def layers(manifest=None, **options):
@@ -51,7 +51,7 @@ def test_every_field_that_decides_a_result_is_in_a_layer():
              "contextual_state.layers_kind": "mean", "artifact.task_revision": "2", "artifact.objective": "mlm",
              "readout.family": "other", "readout.empty": "zero", "readout.dropout": 0.1, "input.max_length": 64,
              "readout.projection": {"out_features": 3, "bias": True, "activation": "tanh"},
-             "score.normalizes_operands": True, "score.temperature": 2.0}
+             "score.normalizes_operands": True}
     for name, value in other.items():
         part, field = name.split(".")
         changed = record(**{part: {field: value}})
@@ -60,6 +60,8 @@ def test_every_field_that_decides_a_result_is_in_a_layer():
         assert field in FIELDS[part] and plain[part][field] != value
         assert invalidated_layers(layers(), layers(Manifest(changed))), name
     assert moved(input={"padding_side": "left"}) == ()
+    plain, warm = (Manifest(record(**CLASSES)).changed(score={"temperature": t}) for t in (None, 2.0))
+    assert invalidated_layers(layers(plain), layers(warm)) == ("score", "decision")
 
 
 def test_a_cached_vector_of_another_readout_has_another_key():

@@ -22,7 +22,8 @@ f32 = np.float32
 HERE = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
 # The sources that hold dots. Everything else is separately rounded.
 FUSED_SOURCES = {"attention", "attention_backward", "char_conv", "gemm_few", "gemm_long", "gemm_tiles", "layer_norm",
-                 "linear", "matmul", "maxsim", "norm", "pair_mlp", "pointer", "pooling", "similarity", "softmax"}
+                 "linear", "matmul", "maxsim", "norm", "pair_bias", "pair_mlp", "pointer", "pooling", "similarity",
+                 "softmax"}
 
 
 def per_path():

@@ -23,9 +23,11 @@ DIRECTIVES = {
 # Ours come after the user's CFLAGS, so these hold whatever the environment says.
 C_FLAGS = ["-std=gnu11", "-O3", "-ffp-contract=off", "-fno-fast-math", "-fno-math-errno", "-fno-trapping-math",
            "-fno-lto", "-g0", "-Wall", "-Wextra", "-fvisibility=hidden",
-           "-ffile-prefix-map=" + os.getcwd() + "=."] + SANITIZE
-GLUE_FLAGS = ["-std=gnu11", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-lto", "-g0", "-fvisibility=hidden",
-              "-Wno-unused-function", "-ffile-prefix-map=" + os.getcwd() + "=."] + SANITIZE
+           "-fno-asynchronous-unwind-tables", "-ffile-prefix-map=" + os.getcwd() + "=."] + SANITIZE
+# What Cython writes checks arguments and passes pointers on: small matters more than fast there.
+GLUE_FLAGS = ["-std=gnu11", "-Os", "-ffp-contract=off", "-fno-fast-math", "-fno-lto", "-g0", "-fvisibility=hidden",
+              "-fno-asynchronous-unwind-tables", "-Wno-unused-function",
+              "-ffile-prefix-map=" + os.getcwd() + "=."] + SANITIZE
 LINK_FLAGS = ["-Wl,-s", "-Wl,--build-id=none"] if sys.platform == "linux" and not SANITIZE else SANITIZE[:1]
 PATH_FLAGS = {
     "x86_64": {
